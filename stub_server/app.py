@@ -216,7 +216,7 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         partial(HostPolicy, server=server, hosts=hosts),
         partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
         *forwarding,
-        partial(AccessPolicy, server=server, origins=origins),
+        partial(AccessPolicy, server=server),
         partial(
             Pages,
             server=server,

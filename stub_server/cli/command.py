@@ -3,8 +3,7 @@ into settings.
 """
 
 import gc
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,19 +12,8 @@ import click
 from ..core.problem import UnusableInput
 from ..settings import Settings
 from ..version import __version__, installed_commit
-from . import (
-    control_verbs,
-    kinds,
-    mcp_verb,
-    offline_verbs,
-    process,
-    receiver_verbs,
-    replay_verb,
-    request_verbs,
-    sandbox_verbs,
-    verify,
-)
-from .options import EXISTING, F, Number, Unusable, UserPath, of_overlays, url, variable_of, verb
+from . import described, process
+from .options import Unusable, variable_of
 
 
 class DefaultCommand(click.Group):
@@ -101,195 +89,6 @@ def main() -> None:
     """
 
 
-def _one_of(flag: str, values: str, text: str) -> Callable[[F], F]:
-    """A flag with a closed list of values, of which the first is the default."""
-    first, *others = values.split()
-    return click.option(flag, type=click.Choice([first, *others]), default=first, help=text)
-
-
-@verb()
-@click.option(
-    "--host",
-    show_default="127.0.0.1 and ::1",
-    help="Address or name to listen on. A name stands for all its addresses; :: includes IPv4.",
-)
-@click.option(
-    "--port",
-    type=Number(0, 65535),
-    default=4600,
-    help="Port to listen on; 0 picks a free one and prints it.",
-)
-@click.option(
-    "--base-url",
-    type=url,
-    metavar="URL",
-    help="URL by which clients reach this server. Default: host and port.",
-)
-@click.option(
-    "--seed", type=Number(0, 2**63 - 1), default=42, help="The same seed gives the same data."
-)
-@click.option(
-    "--scenario",
-    type=os.path.expanduser,
-    default="default",
-    metavar="NAME|FILE",
-    help="The data to begin with, by name or file.",
-)
-@click.option(
-    "--now",
-    type=kinds.instant,
-    metavar="ISO8601",
-    help="Freeze the sandbox clock at this instant; without it the clock runs.",
-)
-@of_overlays
-@_one_of(
-    "--auth",
-    "strict lenient",
-    "lenient accepts any bearer token, with all rights of the seeded merchant.",
-)
-@_one_of(
-    "--unknown-fields",
-    "reject ignore",
-    "Unknown fields of bodies: reject answers 422, ignore drops them.",
-)
-@_one_of(
-    "--unknown-query",
-    "warn reject",
-    "Unknown query parameters: warn names them in X-Sandbox-Warnings, reject answers 422.",
-)
-@click.option(
-    "--check-digits",
-    type=bool,
-    default=True,
-    show_default="on",
-    metavar="on|off",
-    help="off accepts CPF and CNPJ with wrong check digits.",
-)
-@click.option(
-    "--autopay",
-    type=Number(0),
-    metavar="SECONDS",
-    help="Pay PIX and boleto orders after this time of the sandbox clock.",
-)
-@_one_of("--webhook-schedule", "standard fast none", "When failed deliveries are retried.")
-@click.option(
-    "--history",
-    type=Number(0),
-    default=10_000,
-    help="Number of steps that each sandbox stores for rewinds.",
-)
-@click.option(
-    "--journal",
-    type=Number(0, 1_000_000),
-    default=2_000,
-    help="Number of requests that a sandbox keeps; 0 keeps 2,000, without headers and bodies.",
-)
-@click.option(
-    "--store",
-    type=kinds.store,
-    default="memory",
-    metavar="memory|DIR|postgresql://…",
-    help="Keep sandboxes across restarts: in a directory, or in a database that servers share.",
-)
-@_one_of(
-    "--sync",
-    "interval always",
-    "With --store: write to disk every 100 ms, or always before the answer.",
-)
-@click.option(
-    "--restore",
-    type=EXISTING,
-    help="Exported file to load as the default sandbox, unless the store already has one.",
-)
-@click.option(
-    "--cors-origin",
-    "cors_origins",
-    envvar="STUB_CORS_ORIGIN",
-    multiple=True,
-    help="Further origin whose pages may read answers; * for all; repeatable.",
-)
-@click.option(
-    "--allow-host",
-    "allow_hosts",
-    envvar="STUB_ALLOW_HOST",
-    type=kinds.host,
-    multiple=True,
-    metavar="HOST",
-    help="Host that a server on loopback also accepts; repeatable.",
-)
-@click.option(
-    "--allow-private-webhooks",
-    is_flag=True,
-    help="On a public --host, deliver webhooks to private networks and this machine too.",
-)
-@click.option(
-    "--forwarded-allow-ips",
-    type=kinds.proxies,
-    metavar="IP,…",
-    help="Trust X-Forwarded-For from these proxies: addresses and networks.",
-)
-@click.option(
-    "--webhook-cacert",
-    type=EXISTING,
-    callback=kinds.authorities,
-    help="More certificate authorities (PEM) to trust when webhooks are delivered.",
-)
-@click.option(
-    "--max-connections",
-    type=Number(1),
-    default=512,
-    help="Maximum number of connections. At the limit, the one idle longest is closed.",
-)
-@click.option(
-    "--max-streams",
-    type=Number(1, 10_000),
-    default=64,
-    help="Maximum number of readers of event streams; one sandbox has at most an eighth.",
-)
-@click.option(
-    "--rate-limit",
-    type=kinds.rate,
-    metavar="N/60s",
-    help="Maximum number of requests of a caller in this time; further ones are answered 429.",
-)
-@click.option(
-    "--admin-key",
-    metavar="KEY",
-    help="Require this key for /_sandbox. Without one, a public --host answers 403 there.",
-)
-@click.option(
-    "--jwt-secret",
-    metavar="TEXT",
-    help=(
-        "Secret that signs tokens and keys. Default: made from the seed; on a public server the"
-        " store's, or random."
-    ),
-)
-@_one_of(
-    "--log",
-    "requests quiet json",
-    "Log on standard error: a line for each request, nothing, or JSON.",
-)
-@click.option(
-    "--ready-file",
-    type=UserPath(dir_okay=False),
-    metavar="FILE",
-    help="Write url, token, pid and ids to this file once the server is ready, until it stops.",
-)
-@click.option(
-    "--stop-after-idle",
-    type=Number(1),
-    metavar="SECONDS",
-    help="Stop after this time without a request or an open stream.",
-)
-@click.option(
-    "--stop-on-eof",
-    is_flag=True,
-    help="Stop when standard input ends, such as when the parent process ends.",
-)
-@click.option(
-    "--reload", is_flag=True, help="Restart when contract, overlays, scenario or code change."
-)
 def serve(
     host: str | None,
     jwt_secret: str | None,
@@ -335,19 +134,5 @@ def _from_environment() -> str:
     return f"\n  Read from the environment: {', '.join(found)}"
 
 
-for each in (
-    serve,
-    offline_verbs.backup,
-    offline_verbs.check,
-    offline_verbs.init,
-    *control_verbs.VERBS,
-    *sandbox_verbs.VERBS,
-    *request_verbs.VERBS,
-    receiver_verbs.listen,
-    receiver_verbs.certify,
-    replay_verb.replay,
-    verify.verify,
-    verify.proxy,
-    mcp_verb.mcp,
-):
+for each in described.verbs():
     main.add_command(each)

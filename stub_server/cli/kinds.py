@@ -1,13 +1,14 @@
-"""The kinds of values that flags of `serve` take. Each function raises BadParameter."""
+"""The kinds of values that verbs take. Each function raises BadParameter."""
 
 import re
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
-from .options import UserPath
+from .options import EXISTING, UserPath
 
 
 def instant(text: str) -> int:
@@ -31,18 +32,37 @@ def rate(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def authorities(
-    _context: click.Context, _option: click.Parameter, file: Path | None
-) -> Path | None:
+def authorities(text: str) -> Path:
     """A file that has certificates."""
     import ssl
 
+    file: Path = EXISTING.convert(text, None, None)
     try:
-        if file is not None:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except OSError:
         raise click.BadParameter(f"{file} has no certificate in PEM.") from None
     return file
+
+
+_UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
+_SPAN = re.compile(f"({_PART.pattern})+")
+
+
+def span(text: str) -> dict[str, Any]:
+    """How far the clock is to go, as the control surface takes it: a span, or else an instant."""
+    if text.startswith("--"):
+        raise click.NoSuchOption(text)
+    if text.startswith("-"):
+        back = "`stub-server rewind --to ISO8601` restores an earlier state, with its time"
+        raise click.BadParameter(f"The clock only goes forward. {back}.")
+    if _SPAN.fullmatch(text):
+        return {_UNITS[unit]: int(number) for number, unit in _PART.findall(text)}
+    if not text[:4].isdigit():
+        raise click.BadParameter(
+            f"{text} is not a span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, nor a date-time."
+        )
+    return {"to": text}
 
 
 def host(text: str) -> str:

@@ -6,33 +6,13 @@ from contextlib import ExitStack
 import click
 
 from ..tools.mcp import missing
-from .options import ADMIN_KEY, CONTROL_KEY, Unusable, key_headers, url, verb
+from .options import Unusable, key_headers
 
 
-@verb()
-@click.option(
-    "--server",
-    "address",
-    type=url,
-    metavar="URL",
-    envvar="STUB_SERVER",
-    help="The running server. Without it one is started, and ends with the command.",
-)
-@click.option(
-    "--sandbox",
-    metavar="NAME",
-    help="Work in this sandbox. Without it, the first tool call creates one.",
-)
-@ADMIN_KEY
-@CONTROL_KEY
 def mcp(
     address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None
 ) -> None:
-    """Serve tools for coding agents on standard input and output.
-
-    The tools are those of /_sandbox/mcp on every server, by the Model Context Protocol, for editors
-    that start a command. `stub-server init agents` writes their settings.
-    """
+    """Serve tools for coding agents on standard input and output."""
     if control_key is not None and sandbox is None:
         raise click.UsageError("--control-key is the key of one sandbox: give --sandbox too.")
     try:

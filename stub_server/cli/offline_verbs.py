@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from ..core.text import printable
-from .options import Unusable, UserPath, json_option, of_overlays, show, verb
+from .options import Unusable, show
 
 TOOLS: Mapping[str, Sequence[str]] = {
     "agents": ["agents"],
@@ -28,20 +28,8 @@ TOOLS: Mapping[str, Sequence[str]] = {
 """By tool the folders of `fixtures/init/` whose files are written."""
 
 
-@click.command()
-@click.argument("tool", metavar="TOOL", type=click.Choice(sorted(TOOLS)))
-@click.argument("folder", type=UserPath(file_okay=False), default=Path("."))
-@json_option
 def init(tool: str, folder: Path, as_json: bool) -> None:
-    """Write first tests, settings or a workflow for TOOL to FOLDER.
-
-    \b
-    TOOL is one of agents, compose, github-actions, playwright, pytest,
-    schemathesis, vite and vitest.
-
-    The first lines of each file say how to use it; AGENTS.md explains the settings beside it. No
-    file is overwritten. A file that already has the same content stays as it is.
-    """
+    """Write first tests, settings or a workflow for TOOL to FOLDER."""
     try:
         written = _write_new(_files_of(tool, folder))
     except OSError as error:
@@ -86,16 +74,8 @@ def _write_new(files: Mapping[Path, bytes]) -> list[str]:
     return [str(target) for target in new]
 
 
-@verb()
-@click.argument("folder", metavar="DIR", type=UserPath(file_okay=False))
-@click.argument("file", type=UserPath(dir_okay=False))
-@json_option
 def backup(folder: Path, file: Path, as_json: bool) -> None:
-    """Copy the store in DIR to a new FILE, while a server uses it.
-
-    The copy has all sandboxes as they are at one moment, with their keys. To restore it, copy it to
-    a new directory as sandboxes.sqlite, and start a server with --store on that directory.
-    """
+    """Copy the store in DIR to a new FILE, while a server uses it."""
     from ..storage.sqlite import back_up
 
     size = back_up(folder, file)
@@ -103,15 +83,8 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
     show({"file": str(file), "bytes": size}, text, as_json=as_json)
 
 
-@verb()
-@of_overlays
-@json_option
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:
-    """Check the contract, with overlays, against OpenAPI 3.0.
-
-    Exit code 1 if the contract has an error; no server starts with it. An example that does not fit
-    its schema is a warning, and so is the scenario default if its records do not fit.
-    """
+    """Check the contract, with overlays, against OpenAPI 3.0."""
     from ..contract.source import ContractError
 
     try:

@@ -1,10 +1,9 @@
-"""What verbs share: options and their types, errors with exit codes, printing, and files."""
+"""What verbs share: types of options, errors with exit codes, printing, and files."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -12,8 +11,6 @@ from ..core.text import json_text, printable, printable_lines
 
 LOCAL = "http://127.0.0.1:4600"
 _NAME = "stub-server"
-SETTINGS = {"auto_envvar_prefix": "STUB", "show_default": True}
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Refusing(click.ClickException):
@@ -200,17 +197,6 @@ def command() -> str:
     return f"{shlex.quote(sys.executable)} -m stub_server"
 
 
-# -- options
-
-
-ADMIN_KEY = click.option(
-    "--admin-key", metavar="KEY", help="The server's admin key, if it has one."
-)
-CONTROL_KEY = click.option(
-    "--control-key", metavar="KEY", help="The sandbox's own key, instead of the admin key."
-)
-
-
 def key_headers(admin_key: str | None, control_key: str | None) -> dict[str, str]:
     """The header with the key of the control surface: a sandbox's own comes before the server's."""
     if control_key is not None:
@@ -218,41 +204,3 @@ def key_headers(admin_key: str | None, control_key: str | None) -> dict[str, str
     if admin_key is not None:
         return {"X-Sandbox-Admin-Key": admin_key}
     return {}
-
-
-def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """A decorator of commands that adds these options, in the order in which help lists them."""
-
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-verb = partial(click.command, context_settings=SETTINGS)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def output_option(ending: str) -> Callable[[F], F]:
-    """The option for the file that a verb writes; its name is else that of the sandbox
-    with this ending.
-    """
-    return click.option(
-        "--output",
-        "-o",
-        type=UserPath(dir_okay=False, writable=True, allow_dash=True),
-        metavar="FILE",
-        help=f"File to write, - for standard output. Default: SANDBOX.{ending}.",
-    )
-
-
-def overlay_option(text: str) -> Callable[[F], F]:
-    """The repeatable option for overlay files, with its help."""
-    return click.option(
-        "--overlay", "overlays", type=EXISTING, multiple=True, envvar="STUB_OVERLAY", help=text
-    )
-
-
-of_overlays = overlay_option("OpenAPI Overlay to apply; repeatable.")

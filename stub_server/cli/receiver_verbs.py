@@ -16,8 +16,8 @@ import orjson
 
 from ..core.members import given
 from ..core.text import counted
-from .options import Unusable, url_with_query, verb, yaml_text
-from .running_server import Away, Refused, Target, asks_sandbox
+from .options import Unusable, yaml_text
+from .running_server import Away, Refused, Target
 
 if TYPE_CHECKING:
     from ..domain.deliveries import AttemptOutcome
@@ -29,25 +29,6 @@ _PAUSE = 1.0  # seconds before the next try to connect to a server or a receiver
 Event = dict[str, Any]
 
 
-@verb()
-@click.argument("url", type=url_with_query)
-@click.option(
-    "--signing-key", metavar="KEY", help="The receiver's key, if no webhook has this address."
-)
-@click.option("--event", "event_type", metavar="TYPE", help="The event that the receiver handles.")
-@click.option(
-    "--effects",
-    type=url_with_query,
-    metavar="URL",
-    help="URL whose response, a number or text, changes with every processed delivery.",
-)
-@click.option(
-    "--effects-command",
-    "program",
-    metavar="COMMAND",
-    help="Command that prints what --effects reads. The server must run on this machine.",
-)
-@asks_sandbox
 def certify(
     target: Target,
     *,
@@ -57,13 +38,8 @@ def certify(
     effects: str | None,
     program: str | None,
 ) -> None:
-    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule could not
-    be checked.
-
-    The server sends difficult deliveries to the receiver, and watches the calls that the receiver
-    makes to the API of the sandbox. These calls change the sandbox, and nobody else should use it
-    meanwhile: choose a separate sandbox with --sandbox. If the receiver makes no such calls,
-    --effects shows whether a repeated delivery is processed twice.
+    """Test the receiver of webhooks at URL. Exit code 1 if it breaks a rule, 3 if a rule could
+    not be checked.
     """
     if effects is not None and program is not None:
         raise click.UsageError("Give --effects or --effects-command, not both.")
@@ -106,25 +82,9 @@ def _certificate_text(report: dict[str, Any]) -> str:
     return text
 
 
-@verb()
-@click.option(
-    "--forward-to", type=url_with_query, metavar="URL", help="The receiver that gets every event."
-)
-@click.option(
-    "--events",
-    metavar="TYPES",
-    default="*",
-    help="Types or patterns such as order.*, separated by commas.",
-)
-@click.option("--print", "show", is_flag=True, help="Print each event with its payload.")
-@asks_sandbox
 def listen(target: Target, forward_to: str | None, events: str, show: bool) -> None:
     """Forward the events of a sandbox to a receiver, signed with a key that is printed, until
     interrupted.
-
-    No webhook is needed. While the server or the receiver is down, the command waits; no event is
-    lost or sent twice. Exit code 1 if the receiver rejected an event, or if there is no such
-    sandbox.
     """
     import signal
 

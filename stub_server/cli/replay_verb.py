@@ -6,19 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from .options import (
-    EXISTING,
-    EXISTING_OR_STDIN,
-    Unusable,
-    json_option,
-    overlay_option,
-    read_file,
-    show,
-    verb,
-    yaml_text,
-)
+from .options import Unusable, read_file, show, yaml_text
 
 if TYPE_CHECKING:
     from ..tools.replay.replaying import Outcome
@@ -27,31 +15,9 @@ _MOST_IDS = 20  # of the requests that were skipped for one reason
 _MOST_DIFFS = 5  # that are shown whole
 
 
-@verb()
-@click.argument("file", type=EXISTING_OR_STDIN)
-@overlay_option("OpenAPI Overlay of the recording's server; repeatable.")
-@click.option(
-    "--scenario",
-    type=EXISTING,
-    allow_from_autoenv=False,  # a server's may be set
-    metavar="FILE",
-    help="The scenario file of the recording's server, if it had one of its own.",
-)
-@json_option
 def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
     """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every
     answer.
-
-    It skips, and counts by reason, what the recording cannot repeat: fault rules and their answers,
-    refusals by the rate limit, the connection or credentials, requests without an answer or a body,
-    certifications and verifications, requests that wait for receivers of webhooks, and those about
-    sandboxes and earlier snapshots.
-
-    The answers that differ are listed by operation.
-
-    No server is needed; `serve --restore FILE` serves the recorded sandbox. Exit code 0 if all
-    compared answers are equal, 1 with diffs of the first that differ, 2 if the file cannot be
-    replayed.
     """
     import asyncio
 

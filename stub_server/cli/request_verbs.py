@@ -10,73 +10,24 @@ from urllib.parse import quote
 import click
 
 from ..core.members import given
-from .asking import asking, downloading, group, listing
-from .options import Number, json_argument, verb, with_options, yaml_text
-from .running_server import Refused, Target, asks_sandbox
+from .options import json_argument, yaml_text
+from .running_server import Refused, Target
 
 _PAGE = 100
-_commands = click.option(
-    "--commands", is_flag=True, help="Include requests that stub-server itself sent."
-)
-_filters = with_options(
-    click.option(
-        "--operation", "operationId", metavar="NAME", help="Only requests to this operationId."
-    ),
-    click.option("--method", metavar="METHOD", help="Only requests with this method."),
-    click.option(
-        "--path",
-        metavar="GLOB",
-        help="Only requests whose path matches, without the sandbox's prefix.",
-    ),
-    click.option("--status", metavar="404|4xx", help="Only requests with this status."),
-    click.option("--code", metavar="CODE", help="Only requests refused with this error code."),
-    click.option(
-        "--caller",
-        metavar="ID|KIND",
-        help="Only requests by this API key, user, merchant or kind of caller.",
-    ),
-    click.option(
-        "--since",
-        metavar="ISO8601",
-        help="Only requests at or after this instant of the sandbox clock.",
-    ),
-    click.option(
-        "--until", metavar="ISO8601", help="Only requests up to this instant of the sandbox clock."
-    ),
-    click.option(
-        "--contains", metavar="TEXT", help="Only requests with this text in path, query or a body."
-    ),
-    click.option("--control", is_flag=True, help="Also requests to /_sandbox."),
-    _commands,
-)
-"""The options that select requests, by the names of the query."""
 Body = dict[str, Any]
 
 
-@verb("show")
-@click.argument("ident", metavar="ID|last")
-@_commands
-@asks_sandbox
 def show_request(target: Target, ident: str, commands: bool) -> None:
-    """Show a request with its answer, what it did and how to send it again.
-
-    ID is the X-Request-Id of its answer; last is the newest request to the API.
-    """
+    """Show a request with its answer, what it did and how to send it again."""
     found = _one(target, ident, 1, commands, lambda _: True)
     if found is None:
         raise click.ClickException("the journal has no requests to the API.")
     target.show(found, _request_text(found["request"], target.flags))
 
 
-@verb("verify")
-@click.argument("expected", metavar="JSON|@FILE|-")
-@asks_sandbox
 def verify_requests(target: Target, expected: str) -> None:
-    """Check the requests against an expectation, in the format of POST /_sandbox/requests/verify.
-
-    Give JSON such as '{"request": {"operationId": "createPixOrder"}, "times": {"exactly": 1}}',
-    @FILE for JSON in a file, or - for standard input. Exit code 1 if the expectation fails, with
-    the nearest requests, or if it names an operation or a method that does not exist.
+    """Check the requests against an expectation, in the format of POST
+    /_sandbox/requests/verify.
     """
     body = json_argument(expected, "The expectation is not a JSON object")
     try:
@@ -91,18 +42,8 @@ def verify_requests(target: Target, expected: str) -> None:
     sys.exit(0 if report["ok"] else 1)
 
 
-@verb()
-@click.argument("ident", metavar="ID|last")
-@_commands
-@asks_sandbox
 def explain(target: Target, ident: str, commands: bool) -> None:
-    """Explain a rejected request and suggest a fix.
-
-    The fix is the nearest request that succeeds, ready to paste.
-
-    ID is the X-Request-Id of its answer; last is the newest refusal. Exit code 1 if there is no
-    such request, or none that succeeds; 2 if no sandbox answers.
-    """
+    """Explain a rejected request and suggest a fix."""
     answer = _one(target, ident, _PAGE, commands, lambda request: (request["status"] or 0) >= 400)
     if answer is None:
         raise click.ClickException(f"none of the newest {_PAGE} requests was refused.")
@@ -153,37 +94,3 @@ def _explanation_text(request: Body) -> str:
     reasons["changes"] = nearest["changes"]
     title = f"{head} {request['code'] or ''} ({request['id']})"
     return f"{title}\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{nearest['curl']}"
-
-
-VERBS = (
-    group(
-        "requests",
-        "List, show, verify and delete the requests that a sandbox received.",
-        listing(
-            "list",
-            "requests",
-            "id at method status code operationId path",
-            "List requests, the newest first.",
-            click.option("--limit", type=Number(1), default=20, help="Maximum number of requests."),
-            _filters,
-        ),
-        show_request,
-        downloading(
-            "har",
-            "/requests.har",
-            "application/har+json",
-            "har",
-            "Write requests to a file as an HTTP archive (HAR 1.2), the oldest first.",
-            _filters,
-        ),
-        verify_requests,
-        asking(
-            "clear",
-            "DELETE /requests",
-            "Delete every request from the journal. Their changes remain.",
-            said="Every request is deleted.",
-        ),
-    ),
-    explain,
-)
-"""All of them, for the command."""

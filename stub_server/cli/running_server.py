@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import cached_property, wraps
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import click
-
 from ..core.members import given
 from ..server.request import COMMAND
-from .options import (
-    ADMIN_KEY,
-    CONTROL_KEY,
-    LOCAL,
-    F,
-    Refusing,
-    Unusable,
-    json_option,
-    key_headers,
-    show,
-    url,
-    with_options,
-    write_private,
-)
+from .options import LOCAL, Refusing, Unusable, key_headers, show, write_private
 
 if TYPE_CHECKING:
     import httpx2
@@ -213,34 +198,20 @@ class Target:
         return Refused(message, code, refusal)
 
 
-_SERVER = click.option(
-    "--server", type=url, metavar="URL", default=LOCAL, help="The running server."
-)
-_SANDBOX = click.option("--sandbox", default="default", help="The sandbox to use.")
+def asking(work: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb that asks a server: `work` gets a Target in place of the options that name it."""
 
+    def called(
+        *,
+        server: str,
+        admin_key: str | None,
+        as_json: bool,
+        sandbox: str = "default",
+        control_key: str | None = None,
+        **others: Any,
+    ) -> Any:
+        headers = key_headers(admin_key, control_key)
+        with Target(server, sandbox, headers, as_json=as_json) as target:
+            return work(target, **others)
 
-def _asks(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    def decorate(command: F) -> F:
-        @wraps(command)
-        def called(
-            *,
-            server: str,
-            admin_key: str | None,
-            as_json: bool,
-            sandbox: str = "default",
-            control_key: str | None = None,
-            **others: Any,
-        ) -> Any:
-            headers = key_headers(admin_key, control_key)
-            with Target(server, sandbox, headers, as_json=as_json) as target:
-                return command(target, **others)
-
-        return with_options(*options, json_option)(called)  # type: ignore[return-value]
-
-    return decorate
-
-
-asks_sandbox = _asks(_SERVER, _SANDBOX, ADMIN_KEY, CONTROL_KEY)
-"""The options of a verb that asks a sandbox; the verb gets a Target."""
-asks_server = _asks(_SERVER, ADMIN_KEY, CONTROL_KEY)
-"""The same for requests about the whole server, or about a sandbox that the verb names."""
+    return called

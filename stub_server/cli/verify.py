@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from ..core.text import is_local, printable
-from .options import EXISTING, Number, Unusable, UserPath, of_overlays, url, write_private
+from .options import Unusable, write_private
 
 if TYPE_CHECKING:
     from ..tools.verify.judging import Options
@@ -27,100 +27,8 @@ _OF_RECORDED = frozenset(
     ("url", "token", "har", "overlays", "reports", "baseline", "write_overlay")
 )
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
-_WRITTEN = UserPath(dir_okay=False)
-_REPORTS = click.option(
-    "--report",
-    "reports",
-    multiple=True,
-    metavar="FORM[=FILE]",
-    default=("text",),
-    help="text, json, html, junit or sarif; repeatable.",
-)
-_WRITE_OVERLAY = click.option(
-    "--write-overlay",
-    type=_WRITTEN,
-    metavar="FILE",
-    help="Write an overlay of proved corrections of the contract.",
-)
 
 
-@click.command(context_settings={"show_default": True})
-@click.argument("url", type=url, required=False)
-@click.option(
-    "--token", envvar="STUB_VERIFY_TOKEN", help="Credential of the backend: a JWT or an API key."
-)
-@click.option("--write", is_flag=True, help="Also create records, and change and delete them.")
-@click.option(
-    "--charges",
-    is_flag=True,
-    help="Also place orders and send test deliveries, which may cost money.",
-)
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="NAME",
-    help="Check only this operationId, tag or class; repeatable.",
-)
-@click.option(
-    "--skip", multiple=True, metavar="NAME", help="Skip this operationId, tag or class; repeatable."
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(1, 86_400),
-    default=120.0,
-    metavar="SECONDS",
-    help="Time for the run; cleaning up may take 20 s more.",
-)
-@click.option(
-    "--settle",
-    type=click.FloatRange(0, 60),
-    default=2.0,
-    metavar="SECONDS",
-    help="Time within which a read must show a change.",
-)
-@click.option(
-    "--coverage",
-    type=click.FloatRange(0, 100),
-    default=90.0,
-    metavar="PERCENT",
-    help="Share of the reachable statuses that must be seen; below it, the exit code is 3.",
-)
-@click.option(
-    "--seed", type=Number(0, 2**31), default=42, help="The same seed chooses the same requests."
-)
-@of_overlays
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    metavar="'NAME: VALUE'",
-    help="Header to send with every request; repeatable.",
-)
-@click.option(
-    "--cacert", type=EXISTING, help="Certificates (PEM) to trust in place of the usual ones."
-)
-@click.option(
-    "--proxy",
-    type=url,
-    metavar="URL",
-    help="Proxy for every request, in place of HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
-)
-@_REPORTS
-@click.option(
-    "--baseline",
-    type=EXISTING,
-    metavar="REPORT.json",
-    help="Hide the divergences of an earlier report.",
-)
-@click.option("--har", type=EXISTING, help="Check this recorded traffic, and send nothing.")
-@click.option(
-    "--record-har",
-    type=_WRITTEN,
-    metavar="FILE",
-    help="Write all requests and answers to a file, without secrets.",
-)
-@_WRITE_OVERLAY
-@click.option("--yes", metavar="HOST", help="Write to this host without asking.")
 def verify(
     *,
     url: str | None,
@@ -137,10 +45,8 @@ def verify(
     yes: str | None,
     **chosen: Any,
 ) -> None:
-    """Compare the backend at URL, the address above /v2, with the contract and with this sandbox.
-
-    Without --write, it only reads. Exit codes: 0 conforms, 1 diverges, 2 could not run, 3 covered
-    less than --coverage.
+    """Compare the backend at URL, the address above /v2, with the contract and with this
+    sandbox.
     """
     from ..tools.verify.outcome import forms_of, known, of_recorded, written
 
@@ -266,19 +172,6 @@ def _ask(host: str) -> None:
         raise Unusable("The names differ. Nothing was sent.")
 
 
-@click.command(context_settings={"show_default": True})
-@click.argument("url", type=url)
-@click.option(
-    "--port", type=Number(0, 65535), default=4601, help="Port to listen on; 0 picks a free one."
-)
-@of_overlays
-@_REPORTS
-@_WRITE_OVERLAY
-@click.option(
-    "--fail",
-    is_flag=True,
-    help="Exit with 1 if the backend diverges from the contract, with 3 if nothing was compared.",
-)
 def proxy(
     *,
     url: str,
@@ -288,12 +181,7 @@ def proxy(
     write_overlay: Path | None,
     fail: bool,
 ) -> None:
-    """Pass requests on to the backend at URL, and compare its answers with the contract.
-
-    Point a client or a test at the port. Each exchange is passed on unchanged, then compared, and
-    printed as one line. Ctrl-C ends the proxy and prints the report. /_proxy/exchanges is an HTTP
-    archive of the newest exchanges.
-    """
+    """Pass requests on to the backend at URL, and compare its answers with the contract."""
     import asyncio
 
     from ..tools.verify.exchange import base_of

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import yaml
 
-from stub_server.cli.command import serve
+from stub_server.cli.command import main
 
 from ..support.install import plain_env
 from ..support.live import NO_TLS
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "docs" / "deploy"
 UNIT = DEPLOY / "membership-sandbox.service"
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-KNOWN = {f"STUB_{option.name}".upper() for option in serve.params}
+KNOWN = {f"STUB_{option.name}".upper() for option in main.commands["serve"].params}
 
 
 def run(*command: str | Path, folder: Path = ROOT) -> str:

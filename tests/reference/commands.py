@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from stub_server.cli.command import main, serve
+from stub_server.cli.command import main
 
 from .contract import CONTROL
 from .writing import code, codes, line, page, table
@@ -84,7 +84,7 @@ def _verb(command: click.Command, *path: str) -> Iterator[str]:
         option for option in _options(command) if _alone(command) or option.opts[0] not in _COMMON
     ]
     yield f"## {name}"
-    if command is serve:
+    if command is main.commands["serve"]:
         yield f"{line(command.help or '')} Its options are the [settings](settings.md)."
         return
     takes = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
@@ -132,11 +132,11 @@ def settings() -> str:
     return page(
         "Settings",
         """Pass flags to `stub-server serve`, or in a checkout to make: `make run ARGS='--seed 7'`. Every flag has an
-        environment variable. A flag without a value is set by `1`: `STUB_SALVAGE=1`. Repeatable ones take several
+        environment variable. A flag without a value is set by `1`: `STUB_STOP_ON_EOF=1`. Repeatable ones take several
         values with spaces between them or, for files, colons.""",
         "The other commands read `STUB_SERVER`, `STUB_SANDBOX`, `STUB_ADMIN_KEY` and"
         " `STUB_CONTROL_KEY`.",
-        *(_setting(option) for option in _options(serve)),
+        *(_setting(option) for option in _options(main.commands["serve"])),
         "## Settings of one sandbox",
         "Set them when you [create or reset a sandbox](../time.md), or by `PATCH"
         " /_sandbox/settings`. A sandbox begins with those of the server.",

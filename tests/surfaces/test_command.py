@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from stub_server.cli.command import main, serve
+from stub_server.cli.command import main
 from stub_server.server.connection import Limits
 
 from ..support.contract import document
@@ -126,6 +126,7 @@ def test_what_cannot_be_used_is_named(args: tuple[str, ...], says: str) -> None:
 
 
 def test_every_flag_has_its_environment_twin() -> None:
+    serve = main.commands["serve"]
     context = click.Context(serve, info_name="serve", **serve.context_settings)
     for option in serve.params:
         assert isinstance(option, click.Option)

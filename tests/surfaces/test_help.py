@@ -3,13 +3,18 @@
 What each takes stands in docs/reference/commands.md, which is made of it.
 """
 
+import re
 from collections.abc import Iterator
+from importlib import import_module
 
 import click
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
 from stub_server.cli.offline_verbs import TOOLS
+from stub_server.core.shipped import data_dir
+
+COMMAND = data_dir("fixtures") / "command.yaml"
 
 
 def commands(command: click.Command, *path: str) -> Iterator[str]:
@@ -23,6 +28,13 @@ def commands(command: click.Command, *path: str) -> Iterator[str]:
 def test_no_name_of_a_tool_is_broken_over_lines() -> None:
     said = CliRunner().invoke(main, ["init", "--help"], terminal_width=80)
     assert [] == [tool for tool in TOOLS if tool not in said.stdout]
+
+
+def test_what_a_verb_does_is_a_function() -> None:
+    found = re.findall(r"^ +does: (\w+)\.(\w+)$", COMMAND.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(found) > 20
+    for module, name in found:
+        assert callable(getattr(import_module(f"stub_server.cli.{module}"), name)), name
 
 
 def test_every_verb_that_asks_a_server_reads_which_one_from_the_environment() -> None:

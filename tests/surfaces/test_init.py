@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stub_server.cli.command import main, serve
+from stub_server.cli.command import main
 from stub_server.cli.offline_verbs import TOOLS
 
 from ..support.live import NO_TLS
@@ -86,7 +86,9 @@ def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_c
     assert asked.startswith("${STUB_ADMIN_KEY:?"), "the file brings no key of its own"
     assert "openssl rand" in asked, "it says how to make one"
     assert "STUB_ALLOW_PRIVATE_WEBHOOKS" not in settings
-    assert settings.keys() <= {f"STUB_{option.name}".upper() for option in serve.params}
+    assert settings.keys() <= {
+        f"STUB_{option.name}".upper() for option in main.commands["serve"].params
+    }
     with Process("--host", "0.0.0.0", env=settings) as server:  # noqa: S104 - as the image does
         found = [
             httpx2.get(

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
-from stub_server.cli.command import serve
+from stub_server.cli.command import main
 
 from ..support.forked import run
 from ..support.processes import ready
@@ -227,6 +227,7 @@ def test_what_cannot_start_says_why(name: str, folder: Path) -> None:
 
 
 def test_the_table_has_every_variable() -> None:
+    serve = main.commands["serve"]
     context = click.Context(serve, info_name="serve", **serve.context_settings)
     known = {
         option.envvar or f"{context.auto_envvar_prefix}_{str(option.name).upper()}"

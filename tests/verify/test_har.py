@@ -8,7 +8,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from stub_server.cli.verify import verify
+from stub_server.cli.command import main
 from stub_server.tools.verify.har import BadHar, archive, read
 
 from .exchanges import HEADERS, example, exchange
@@ -72,14 +72,15 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
     file.write_bytes(archive([(made, 1_700_000_000.0), (listed, 1_700_000_001.0)], BASE))
     report = ["--report", f"json={seen}"]
     first = CliRunner().invoke(
-        verify, [BASE, "--har", str(file), "--write-overlay", str(overlay), *report]
+        main.commands["verify"],
+        [BASE, "--har", str(file), "--write-overlay", str(overlay), *report],
     )
     assert 1 == first.exit_code, first.output
     found = orjson.loads(seen.read_bytes())["divergences"]
     assert {"undocumented-status", "schema", "missing-header"} == {each["class"] for each in found}
     assert [] == [each["title"] for each in found if each["overlay"] is None]
     again = CliRunner().invoke(
-        verify, [BASE, "--har", str(file), "--overlay", str(overlay), *report]
+        main.commands["verify"], [BASE, "--har", str(file), "--overlay", str(overlay), *report]
     )
     assert 1 == again.exit_code, again.output
     left = orjson.loads(seen.read_bytes())["divergences"]

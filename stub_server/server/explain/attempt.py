@@ -117,11 +117,6 @@ class Situation:
         if "content-type" not in self.question.headers:
             self.set_header("content-type", JSON, "Bodies are JSON, in UTF-8.")
 
-    def set_body(self, body: Any, why: str) -> None:
-        """Replace the whole body."""
-        self.change("body", self.question.body.decode("utf-8", "replace") or None, body, why)
-        self.send_json(body)
-
     def set_member(self, name: str, value: Any, why: str) -> None:
         """Replace a member of the body, or add it."""
         body = self.body

@@ -18,14 +18,15 @@ from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.tables.memory import Merchant
 from ...engine.trace import Trace
 from ..curl import command
-from ..journal.entries import body_of, is_cut, lacks_body
+from ..journal.entries import body_of, is_cut
+from ..layers.hosts import without_prefix
 from ..layers.inside import Question
 from ..request import CONTROL
 from ..server import READY_FOR, Server
 from .attempt import BEFORE, TABLES, Situation, changed
-from .mending import ABSENT, Mender, steps
+from .mending import Mender, steps
 from .rehearsal import Rehearsal
-from .repairs import example_of, nearest
+from .repairs import nearest
 from .states import state_behind
 
 AUTH, CONTRACT, REFERENCE, RULE, FAULT = "auth", "contract", "reference", "rule", "fault"
@@ -101,7 +102,6 @@ class Explainer:
         operations = situation.operations
         method = {"HEAD": "GET"}.get(trace.method, trace.method)
         operation = operations.get(method) or next(iter(operations.values()), None)
-        _fill_unknown_body(situation, trace, keeps_bodies=sandbox.journal.keeps_bodies)
         state, is_found = None, False
         if operation is not None and trace.status != 401:  # which is about the caller's key
             state = state_behind(situation, code)
@@ -171,8 +171,8 @@ def _path_of(trace: Trace) -> str:
     """The path without the prefix, which a request still has that was refused before a
     sandbox was chosen.
     """
-    if trace.code in _NO_SANDBOX and trace.path.startswith("/s/"):
-        return "/" + trace.path[3:].partition("/")[2]
+    if trace.code in _NO_SANDBOX:
+        return without_prefix(trace.path) or "/"
     return trace.path
 
 
@@ -189,16 +189,6 @@ def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
             if table is not None and store.tables[table].find(ident.lower()) is not None:
                 return store.merchant
     return sandbox.store.merchant
-
-
-def _fill_unknown_body(situation: Situation, trace: Trace, *, keeps_bodies: bool) -> None:
-    """Put the contract's example in the place of a body that the journal has not kept."""
-    operation = situation.operations.get(trace.method)
-    if operation is not None and (not keeps_bodies or lacks_body(trace)):
-        example = example_of(operation, situation.document)
-        if example is not ABSENT:
-            why = "The journal has no body of this request. This is the contract's example."
-            situation.set_body(example, why)
 
 
 def _may_be_repaired(trace: Trace, rule: Json) -> bool:

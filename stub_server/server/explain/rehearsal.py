@@ -3,7 +3,6 @@ leaves the server.
 """
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, MutableMapping
 from functools import cached_property
 from typing import Any
@@ -14,14 +13,11 @@ from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Log
 from ...engine.sandbox import Sandbox
 from ...engine.scheduler import due_jobs
-from ...webhooks.courier import Courier
-from ...webhooks.sender import Sender
 from ..layers.answers import Answer
 from ..layers.context import request_of
 from ..layers.inside import Question, scope_of
 from ..layers.routing import Application, Routing
 from ..layers.way import REQUEST, TARGET, TRACE
-from ..server import Server
 from ..target import Target
 
 _PEER = ("127.0.0.1", 0)
@@ -33,10 +29,6 @@ class Rehearsal:
     def __init__(self, app: Callable[[], Application]) -> None:
         """`app` returns the application; it is complete when the first request has come."""
         self._app = app
-
-    @cached_property
-    def server(self) -> Server:
-        return silent(self._app().server)
 
     @cached_property
     def routing(self) -> Routing:
@@ -68,7 +60,7 @@ class Rehearsal:
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
         scope[REQUEST] = request_of(scope)
-        target = scope[TARGET] = Target(self.server.sandboxes, copy, asked.path)
+        target = scope[TARGET] = Target(self._app().sandboxes, copy, asked.path)
         scope[TRACE] = target.begin(scope[REQUEST])
         try:
             at_once(due_jobs(copy))
@@ -81,9 +73,3 @@ class Rehearsal:
         if 200 <= answer.status < 300:
             return None
         return Refusal(f"{answer.status}")
-
-
-def silent(server: Server) -> Server:
-    """The same server, from which nothing is sent."""
-    mute = Sender(local=False, mute=True)
-    return dataclasses.replace(server, courier=Courier(mute, mute))

@@ -74,7 +74,9 @@ def as_json(s: Situation) -> None:
     s.set_header("content-type", JSON, "Bodies are JSON, in UTF-8.")
     example = _harmless_example(s)
     if s.body is ABSENT and example is not ABSENT:
-        s.set_body(example, "The body cannot be read as JSON. This is the contract's example.")
+        why = "The body cannot be read as JSON. This is the contract's example."
+        s.change("body", s.question.body.decode("utf-8", "replace"), example, why)
+        s.send_json(example)
 
 
 def mended(s: Situation) -> None:
@@ -90,7 +92,8 @@ def mended(s: Situation) -> None:
             s.set_header(entry["field"].lower(), None, entry["message"])
         elif entry["field"] == "body":
             body = copy.deepcopy(example)
-            s.change("body", s.body, body, entry["message"])
+            why = f"{entry['message']} This is the contract's example."
+            s.change("body", s.body, body, why)
         elif schema is not None:
             _mend_member(s, schema, body, entry, example)
     if body is not ABSENT:

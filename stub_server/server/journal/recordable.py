@@ -15,7 +15,6 @@ from .entries import caller_of, is_known, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")
 """They replace the sandbox: its log has nothing before them."""
-_METHOD = 100  # characters
 
 
 def named(trace: Trace) -> str:
@@ -93,10 +92,14 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
 
 
 def _since(ordered: Sequence[Trace], oldest: int) -> list[Trace]:
-    """The newest requests that can be sent again to what is stored, up to an `oldest` state."""
+    """The newest requests that can be sent again to what is stored, up to an `oldest` state.
+
+    A body that is not there had no part in what was done: its operation takes none, or the request
+    was refused.
+    """
     found: list[Trace] = []
     for trace in reversed(ordered):
-        is_whole = _is_whole(trace)
+        is_whole = is_known(trace)
         if trace.before < oldest or (trace.after is not None and not is_whole):
             break
         if is_whole:
@@ -158,12 +161,3 @@ def line(trace: Trace) -> Body:
         "answer_headers": list(map(list, trace.answer_headers)),
         "answer": answer,
     }
-
-
-def _is_whole(trace: Trace) -> bool:
-    """Whether a request is known as it came, but for its secrets.
-
-    A body that is not there had no part in what was done: its operation takes none, or the request
-    was refused.
-    """
-    return is_known(trace) and len(trace.method) <= _METHOD

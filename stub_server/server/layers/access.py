@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
 
-from ...core.problem import BadRequest, Forbidden
+from ...core.problem import Forbidden
 from ...engine.trace import Trace
 from ...settings import Settings
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server import Server
 from ..target import Target
-from .answers import Answer, Headers, Layer, Preflight
+from .answers import Answer, Headers, Layer
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 from .way import REQUEST, TARGET, TRACE
 
@@ -88,8 +88,8 @@ class Origins:
 class AccessPolicy:
     """Answers preflights, and refuses callers who may not use the control surface."""
 
-    def __init__(self, app: Layer, server: Server, origins: Origins) -> None:
-        self.app, self._server, self._origins = app.__call__, server, origins
+    def __init__(self, app: Layer, server: Server) -> None:
+        self.app, self._server = app.__call__, server
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
@@ -108,34 +108,23 @@ class AccessPolicy:
         return self.app(scope, receive, send)
 
     async def _preflight(self, scope: Scope, request: Request, path: str) -> Answer:
-        """Answer what a page may send.
+        """Answer what pages may send; whether this one may, `answer_headers` say.
 
         Raises Forbidden for a foreign page and the control surface.
         """
-        trace, origin = scope[TRACE], request.headers[b"origin"]
-        guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
-        if guarded and not may_control(self._server.settings, origin):
-            trace.refused_origin = _refused(origin)
+        is_guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
+        if is_guarded and not may_control(self._server.settings, request.headers[b"origin"]):
             raise _closed(_PAGES)
-        allowed: Headers = [VARY]  # allows nothing: the browser does not send the request
-        is_closed = path.startswith(CONSOLE) or not self._origins.may_read(origin)
-        if not guarded and path not in _READ_BY_ALL and is_closed:
-            trace.refused_origin = _refused(origin)
-        else:
-            allowed = [
-                (b"access-control-allow-origin", origin),
-                _WITH_CREDENTIALS,
+        scope[TRACE].is_kept = False
+        asked = request.headers.get(b"access-control-request-headers", _COMMON)
+        return Answer(
+            204,
+            [
                 _METHODS,
-                (
-                    b"access-control-allow-headers",
-                    request.headers.get(b"access-control-request-headers", _COMMON),
-                ),
+                (b"access-control-allow-headers", asked),
                 (b"access-control-max-age", b"600"),
-                (b"vary", b"Origin, Access-Control-Request-Headers"),
-                (b"content-length", b"0"),
-            ]
-        trace.is_kept = False
-        return Preflight(204, allowed)
+            ],
+        )
 
 
 def answer_headers(
@@ -189,7 +178,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
     and no other can call.
 
     `sandbox` is None if there is none of the name. On loopback an inbox takes deliveries from every
-    process of this machine. Raises Forbidden, BadRequest for two keys, and Limited for wrong ones.
+    process of this machine. Raises Forbidden, and Limited for wrong keys.
     """
     if path in OPEN_CONTROL:
         return
@@ -212,11 +201,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
 
 
 def _check_control_key(server: Server, request: Request, path: str, sandbox: str | None) -> None:
-    """Raises BadRequest for two keys; Forbidden for the key of another sandbox, and where no
-    control key is enough.
-    """
-    if ADMIN_KEY in request.headers:
-        raise BadRequest("Send X-Sandbox-Control-Key or X-Sandbox-Admin-Key, not both.")
+    """Raises Forbidden for the key of another sandbox, and where no control key is enough."""
     own = _control_key_of(server, _rotated(path) or sandbox)
     if not own or not hmac.compare_digest(request.headers[CONTROL_KEY], own.encode()):
         server.count_wrong_key(request.peer)

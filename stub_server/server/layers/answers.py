@@ -116,7 +116,6 @@ class Answer:
 
     __slots__ = ("body", "headers", "parts", "status")
     is_final = False  # whether it is sent as it is
-    is_preflight = False  # whether no further headers are added
     parts: Sequence[bytes]
 
     def __init__(self, status: int, headers: Headers, body: bytes = b"") -> None:
@@ -137,13 +136,6 @@ class Answer:
 
     async def abandon(self) -> None:
         """Release what it holds: it is not sent."""
-
-
-class Preflight(Answer):
-    """The answer to a browser that asks what a page may send."""
-
-    __slots__ = ()
-    is_preflight = True
 
 
 class Cut(Answer):

@@ -15,6 +15,7 @@ from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.trace import Trace
 from ..request import CONTROL, MOST_WARNINGS, Request
+from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..target import Target
 from .access import VARY, Origins, answer_headers
@@ -81,7 +82,7 @@ class RequestContext:
     async def _refusal(self, error: Exception, scope: Scope, receive: Receive) -> Answer:
         """The answer of a refusal, or of a defect."""
         if TRACE not in scope:
-            self._begin(scope)
+            begin_unchosen(scope, self._sandboxes)
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
         sandbox = target.sandbox
@@ -95,12 +96,6 @@ class RequestContext:
         if trace.is_kept and not target.path.startswith(CONTROL) and sandbox.journal.keeps_bodies:
             await _read_late(scope[REQUEST], trace, receive)
         return answer
-
-    def _begin(self, scope: Scope) -> None:
-        """Begin the trace of a request for which no sandbox was chosen."""
-        request: Request = scope[REQUEST]
-        target = scope[TARGET] = Target.unchosen(self._sandboxes, request.path)
-        scope[TRACE] = target.begin(request)
 
     def _damaged(self, answer: Answer, scope: Scope) -> Answer:
         """What fault rules make of an answer.
@@ -150,21 +145,20 @@ class RequestContext:
         if target.pending is not None:  # the request has not used the sandbox
             target.undo(trace)
         headers = answer.headers
-        if trace.warnings and not answer.is_preflight:
+        if trace.warnings:
             listed = ", ".join(trace.warnings[:MOST_WARNINGS])
             headers.append((b"x-sandbox-warnings", listed.encode("latin-1", "replace")))
         headers.append((b"x-request-id", trace.id.encode()))
-        if not answer.is_preflight:
-            if target.is_chosen:
-                is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
-                now = trace.at if is_at_once else target.sandbox.clock.now
-                headers.append((b"x-sandbox-now", iso(now).encode()))
-            headers.append(VARY)
-            if LIMITS in scope:
-                headers += scope[LIMITS]
-            origin = request.headers.get(b"origin")
-            if origin is not None:
-                headers += answer_headers(self._server, target.path, origin, self._origins, trace)
+        if target.is_chosen:
+            is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
+            now = trace.at if is_at_once else target.sandbox.clock.now
+            headers.append((b"x-sandbox-now", iso(now).encode()))
+        headers.append(VARY)
+        if LIMITS in scope:
+            headers += scope[LIMITS]
+        origin = request.headers.get(b"origin")
+        if origin is not None:
+            headers += answer_headers(self._server, target.path, origin, self._origins, trace)
         if request.method == "HEAD":
             answer.without_body()
         trace.status, trace.parts = answer.status, answer.parts
@@ -172,7 +166,7 @@ class RequestContext:
     def _end(self, scope: Scope, answer: Answer | None) -> None:
         """Have the journal and the listeners learn of a request, whose answer has been sent."""
         if TRACE not in scope:
-            self._begin(scope)
+            begin_unchosen(scope, self._sandboxes)
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
@@ -204,6 +198,15 @@ class RequestContext:
         await server.courier.stop(server.closing.since)
         await self._persistence.stop()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def begin_unchosen(scope: Scope, sandboxes: Sandboxes) -> Trace:
+    """Begin the trace of a request for which no sandbox of this server is chosen."""
+    request: Request = scope[REQUEST]
+    target = scope[TARGET] = Target.unchosen(sandboxes, request.path)
+    trace: Trace = target.begin(request)
+    scope[TRACE] = trace
+    return trace
 
 
 def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:

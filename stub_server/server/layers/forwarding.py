@@ -16,10 +16,10 @@ from ...core.problem import BadRequest, Refusal, Unavailable
 from ...engine.trace import Trace
 from ..request import OF_CONNECTIONS, Request
 from ..server import Server
-from ..target import Target
 from .answers import Answer, Forwarded, Layer, Passage, hang_up, left
+from .context import begin_unchosen
 from .hops import HOP, Hops, NotThere, Word, target_of
-from .way import HOLDER, REQUEST, TARGET, TRACE, Holder
+from .way import HOLDER, REQUEST, Holder
 
 CONNECT = 2.0  # seconds
 KEPT = 32  # idle connections
@@ -58,21 +58,17 @@ class Forwarding:
             raise BadRequest(message)
         holder: Holder | None = scope.get(HOLDER)
         if request.is_hop and self._server.closing.is_set():
-            self._begin(scope, None)
+            self._begin(scope)
             raise NotThere(receive, self._hops.said[Word.STOPPING])
         if holder is None:
             return self.app(scope, receive, send)
         return self._forward(holder, scope, receive, send)
 
-    def _begin(self, scope: Scope, holder: Holder | None) -> Trace:
-        """The trace of a request that another server journals."""
-        request = scope[REQUEST]
-        target = scope[TARGET] = Target.unchosen(self._server.sandboxes, request.path)
-        trace: Trace = target.begin(request)
-        scope[TRACE] = trace
+    def _begin(self, scope: Scope, name: str = "") -> Trace:
+        """The trace of a request that another server journals, which has the sandbox `name`."""
+        trace = begin_unchosen(scope, self._server.sandboxes)
         trace.is_kept = False
-        if holder is not None:
-            trace.sandbox = holder.sandbox
+        trace.sandbox = name or trace.sandbox
         return trace
 
     async def _forward(self, holder: Holder, scope: Scope, receive: Receive, send: Send) -> Answer:
@@ -80,7 +76,7 @@ class Forwarding:
 
         Raises NotThere, Unavailable, Limited, BadRequest.
         """
-        request, trace = scope[REQUEST], self._begin(scope, holder)
+        request, trace = scope[REQUEST], self._begin(scope, holder.sandbox)
         if request.is_hop:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         if self._hops.avoids(holder.address):

@@ -94,7 +94,7 @@ class HostPolicy:
             self._check_headers(request)
         if (
             not self._hosts.admits(headers.get(b"host"))
-            and _without_prefix(request.path) not in OPEN_CONTROL
+            and without_prefix(request.path) not in OPEN_CONTROL
         ):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         return self.app(scope, receive, send)
@@ -103,7 +103,7 @@ class HostPolicy:
         """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong
         admin key, and Forbidden for a delivery.
         """
-        headers, path = request.headers, _without_prefix(request.path)
+        headers, path = request.headers, without_prefix(request.path)
         repeated = _repeated(request.sent)
         if repeated is not None:
             raise BadRequest(f"The request has more than one {repeated} header. Send one.")
@@ -137,7 +137,7 @@ def _check_size(request: Request) -> None:
         raise Refusal(message, status=414, code="uri_too_long")
 
 
-def _without_prefix(path: str) -> str:
+def without_prefix(path: str) -> str:
     """A path without the `/s/{name}` of a sandbox."""
     if not path.startswith("/s/"):
         return path

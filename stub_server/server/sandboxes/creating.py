@@ -34,7 +34,7 @@ class MadeSandboxes(LoadedSandboxes):
     ) -> None:
         """`on_due` is as for `LoadedSandboxes`; `factory` fills what is made."""
         super().__init__(on_due, persistence, Generations(factory.settings))
-        # those that are under way, and failed ones
+        # those that are under way, and failed ones, until somebody asks why
         self._creations: dict[str, asyncio.Task[Entry]] = {}
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
@@ -148,16 +148,14 @@ class MadeSandboxes(LoadedSandboxes):
                 " one is ready."
             )
             raise Conflict.at("name", message, "too_many_sandboxes")
-        # nobody has asked for what became of the others
-        if len(self._creations) >= 2 * MOST_CREATIONS:
-            for each in self._creations.keys() - set(under_way):
-                del self._creations[each]
 
     async def _create_announced(
         self, name: str, scenario: str | None, seed: int | None, **beginning: Any
     ) -> Entry:
         try:
-            return await self.create(name, scenario, seed, **beginning)
+            entry = await self.create(name, scenario, seed, **beginning)
+            del self._creations[name]
+            return entry
         finally:
             await self.persistence.end_announcement(name)
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
+from importlib import import_module
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -11,49 +12,17 @@ from ...contract.source import read
 from ...core.members import given
 from ...core.shipped import data_dir
 from ...server.layers.violations import details_of
-from .acting import (
-    act,
-    certify,
-    explain,
-    export,
-    list_requests,
-    messages,
-    open_inbox,
-    presets,
-    undo,
-    wait,
-)
-from .calling import call_api, refused, start
-from .docs import read_docs, search_docs
+from .acting import act
+from .calling import refused
 from .session import Json, Refused, Session, Wrong
 from .texts import Result
 
 Work: TypeAlias = Callable[..., Awaitable[Result]]
-WORKS: Mapping[str, Work] = {
-    work.__name__: work
-    for work in (
-        start,
-        search_docs,
-        read_docs,
-        call_api,
-        open_inbox,
-        messages,
-        wait,
-        certify,
-        presets,
-        undo,
-        export,
-        list_requests,
-        explain,
-    )
-}
-"""The functions of tools and of actions by name; other actions are one call."""
 INSTRUCTIONS = (
     "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start;"
     " place orders with call_api, pay them with orders, move time with clock. A refusal says which"
     " call works. history undoes, but no reset."
 )
-_LONGEST_TEXT = 20_000  # characters of an argument that is a text
 log = logging.getLogger("stub_server")
 
 
@@ -76,6 +45,13 @@ def schema_of(tool: Json) -> Json:
     return found
 
 
+def function_of(named: str) -> Work:
+    """The function of a tool or an action, such as `acting.open_inbox`."""
+    module, name = named.split(".")
+    found: Work = getattr(import_module(f".{module}", __package__), name)
+    return found
+
+
 async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Result:
     """What a tool answers.
 
@@ -87,16 +63,17 @@ async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Res
             raise Wrong(f"There is no tool {name[:40]}. The tools are {', '.join(tools())}.")
         own = given(**arguments)
         _check(name, own)
-        if "actions" not in tool:
-            return await WORKS[name](session, **own)
+        if "does" in tool:
+            return await function_of(tool["does"])(session, **own)
         chosen = own.pop("action")
         action = tool["actions"][chosen]
         if isinstance(action, dict):
             own |= action["with"]
             action = action["call"]
-        if action in WORKS:
-            _check_parameters(f"{name} {{action: {chosen}}}", WORKS[action], own)
-            return await WORKS[action](session, **own)
+        if " " not in action:
+            work = function_of(action)
+            _check_parameters(f"{name} {{action: {chosen}}}", work, own)
+            return await work(session, **own)
         return await act(session, action, tool["next"], own)
     except Refused as error:
         return await refused(session, error.answer)
@@ -121,11 +98,6 @@ def _check(name: str, own: Json) -> None:
     for error in _validator(name).iter_errors({"body": own}):
         for each in details_of(error, lambda place: schema if place == ["body"] else {}):
             wrong.append(f"{each['field']}: {each['message']}")
-    for argument, value in own.items():
-        if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-            wrong.append(
-                f"{argument} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}."
-            )
     if wrong:
         raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 

@@ -17,7 +17,6 @@ from ...core.record import Body
 from ...data.scenario import known_scenarios
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
 from ...engine.trace import Trace
-from ...server.explain.rehearsal import silent
 from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
@@ -156,7 +155,7 @@ class Session:
         if rate is not None:
             requests, seconds = rate
             settings = replace(settings, rate_limit=(requests, seconds))
-        server = replace(silent(self._app.server), settings=settings, waits=False)
+        server = replace(self._app.server.silent(), settings=settings, waits=False)
         self._app.serve(server)
         server.listeners.append(lambda trace, warnings: self._ended.append(trace))
 

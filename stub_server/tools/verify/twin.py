@@ -14,7 +14,6 @@ import orjson
 from ...app import create_app
 from ...contract.document import JSON
 from ...core.record import Body
-from ...server.explain.rehearsal import silent
 from ...server.layers.inside import Question, ask
 from ...server.layers.routing import Application
 from ...settings import Settings
@@ -51,7 +50,7 @@ class Twin:
             # plain: its credentials follow from the seed
             Settings(seed=seed, overlays=overlays, journal=1)
         )
-        self._app.serve(silent(self._app.server))
+        self._app.serve(self._app.server.silent())
         self.document = self._app.server.document
 
     @asynccontextmanager
