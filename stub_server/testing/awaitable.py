@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 import httpx2
 from anyio import to_thread
 
-from .parts import Fault
+from .parts import Fault, Inbox
 from .sandbox import EVENTS, Sandbox
 
 __tracebackhide__ = True
@@ -29,27 +29,34 @@ def _awaited(work: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     return run
 
 
-class _Awaitable:
-    """Has all that `sync` has, whose methods are awaited."""
-
-    def __init__(self, sync: Any) -> None:
-        self.sync = sync
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.sync, name)
-        return _awaited(found) if callable(found) else found
-
-
-class AsyncSandbox(_Awaitable):
+class AsyncSandbox:
     """A `Sandbox` whose methods are awaited; works with asyncio and trio.
 
     `sync` is the sandbox itself.
     """
 
     def __init__(self, sandbox: Sandbox) -> None:
-        super().__init__(sandbox)
+        self.sync = sandbox
+        self.name, self.url, self.token = sandbox.name, sandbox.url, sandbox.token
+        self.headers, self.env, self.sample = sandbox.headers, sandbox.env, sandbox.sample
         self.api = _client(sandbox.api)
         self.control = _client(sandbox.control)
+        self.order = _awaited(sandbox.order)
+        self.customer = _awaited(sandbox.customer)
+        self.plan = _awaited(sandbox.plan)
+        self.subscription = _awaited(sandbox.subscription)
+        self.pay = _awaited(sandbox.pay)
+        self.expire = _awaited(sandbox.expire)
+        self.fail = _awaited(sandbox.fail)
+        self.refund = _awaited(sandbox.refund)
+        self.dispute = _awaited(sandbox.dispute)
+        self.advance = _awaited(sandbox.advance)
+        self.travel = _awaited(sandbox.travel)
+        self.credentials = _awaited(sandbox.credentials)
+        self.drain = _awaited(sandbox.drain)
+        self.requests = _awaited(sandbox.requests)
+        self.verify = _awaited(sandbox.verify)
+        self.deliver_to = _awaited(sandbox.deliver_to)
 
     def as_of(self, step_or_time: int | date | str) -> httpx2.AsyncClient:
         """`Sandbox.as_of`."""
@@ -85,8 +92,14 @@ class AsyncSandbox(_Awaitable):
         await _awaited(self.sync.__exit__)(kind, error, trace)
 
 
-class AsyncInbox(_Awaitable):
+class AsyncInbox:
     """An `Inbox` whose methods are awaited."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self.sync = inbox
+        self.url, self.webhook, self.signing_key = inbox.url, inbox.webhook, inbox.signing_key
+        self.messages = _awaited(inbox.messages)
+        self.wait_for = _awaited(inbox.wait_for)
 
 
 def _client(client: httpx2.Client) -> httpx2.AsyncClient:
