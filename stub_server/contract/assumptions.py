@@ -2,11 +2,11 @@
 schemas in words.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ..core.record import Body
-from .document import Document, Operation
+from .document import Document
 from .schema import needed
 from .source import Json
 
@@ -45,11 +45,12 @@ _MOST_SHOWN = 12
 def assumptions_of(document: Document) -> Body:
     """The report of `/_sandbox/assumptions`."""
     using: dict[str, list[str]] = {}
+    schemas = document.raw["components"]["schemas"]
     for operation in document.operations.values():
-        for name in _schemas_of(operation, document):
+        for name in needed(operation.schemas, schemas):
             using.setdefault(name, []).append(operation.id)
     found = list(_operations(document))
-    for name, schema in document.raw["components"]["schemas"].items():
+    for name, schema in schemas.items():
         for entry in _schema(name, schema, document):
             found.append(entry | {"operations": using.get(name, [])})
     found += _contradictions(document)
@@ -186,10 +187,3 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     return "null" if value is None else str(value)
-
-
-def _schemas_of(operation: Operation, document: Document) -> Collection[str]:
-    """The named schemas of an operation's request and successful responses, with
-    those inside them.
-    """
-    return needed(operation.schemas, document.raw["components"]["schemas"])

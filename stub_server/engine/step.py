@@ -102,7 +102,12 @@ class Change(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes both versions keep alive."""
-        return sum([record.size for record in (self.before, self.after) if record is not None])
+        size = 0
+        if self.before is not None:
+            size += self.before.size
+        if self.after is not None:
+            size += self.after.size
+        return size
 
 
 class Used(NamedTuple):
