@@ -38,7 +38,7 @@ class SqliteSession:
         """With `always` each commit is on the disk before it returns."""
         uri = f"file:{quote(str(file))}?mode=rw"
         self._database = sqlite3.connect(
-            uri, BUSY, isolation_level=None, check_same_thread=False, uri=True
+            uri, timeout=BUSY, isolation_level=None, check_same_thread=False, uri=True
         )
         # the sum of the row shows the damage
         self._database.text_factory = lambda text: text.decode(errors="replace")
@@ -126,7 +126,7 @@ class SqliteStore(Database):
 
     def _sync(self) -> None:
         """Sync to the disk beside the requests, and keep SQLite's log short."""
-        with closing(sqlite3.connect(self._file, BUSY, isolation_level=None)) as database:
+        with closing(sqlite3.connect(self._file, timeout=BUSY, isolation_level=None)) as database:
             while not self._done.wait(EVERY):
                 self._sync_once(database)
             self._sync_once(database)
@@ -192,7 +192,7 @@ def back_up(path: Path, file: Path) -> int:
             ) from None
         try:
             with (
-                closing(sqlite3.connect(path / DATABASE, BUSY)) as source,
+                closing(sqlite3.connect(path / DATABASE, timeout=BUSY)) as source,
                 closing(sqlite3.connect(file)) as target,
             ):
                 # in one step: one in several begins anew whenever the server writes
@@ -222,7 +222,7 @@ def locked(path: Path) -> sqlite3.Connection:
     Raises StoreError.
     """
     (path / LOCK).touch(0o600)
-    lock = sqlite3.connect(path / LOCK, 0, isolation_level=None, check_same_thread=False)
+    lock = sqlite3.connect(path / LOCK, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         lock.execute("begin exclusive")
     except sqlite3.OperationalError as error:

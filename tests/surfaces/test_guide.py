@@ -1,15 +1,21 @@
 """The guide: every page and link of it answers, and its search finds what people ask for."""
 
+import gc
 import re
+import sqlite3
 from collections.abc import Iterator
 from html import unescape
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx2
 import pytest
 
+from stub_server.console.guide.guide import Guide
+
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
+from ..support.processes import ROOT
 
 _LINK = re.compile(r'(?:href|src)="([^"]+)"')
 _RESULT = re.compile(r'<article>\s*<h2><a href="([^"]+)">')
@@ -215,3 +221,20 @@ def test_the_guide_needs_nothing_from_elsewhere(reader: httpx2.Client) -> None:
     assert answer.headers["content-security-policy"].startswith("default-src 'self'")
     assert "image/webp" == reader.get("/guide/pictures/pay.webp").headers["content-type"]
     assert 'href="../../docs/payOrder"' in reader.get("/guide/reference/events").text
+
+
+def test_a_guide_that_is_gone_has_closed_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.13 warns of a connection that nobody closed, in the tests of whoever makes one."""
+    made: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*args: Any, **options: Any) -> sqlite3.Connection:
+        made.append(connect(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    assert Guide(ROOT, []).search("refund", 1, 10)
+    gc.collect()
+    (index,) = made
+    with pytest.raises(sqlite3.ProgrammingError):
+        index.execute("SELECT 1")

@@ -14,6 +14,7 @@ from posixpath import dirname, join, normpath
 from threading import Lock
 from typing import NamedTuple
 from unicodedata import combining, normalize
+from weakref import finalize
 
 import yaml
 
@@ -264,6 +265,7 @@ class Guide:
     @cached_property
     def _index(self) -> sqlite3.Connection:
         database = sqlite3.connect(":memory:", check_same_thread=False)
+        finalize(self, database.close)
         database.execute(
             "CREATE VIRTUAL TABLE sections USING fts5"
             "(path UNINDEXED, page, heading, text, factor UNINDEXED, asked UNINDEXED,"
