@@ -201,6 +201,8 @@ class Lives:
         yield at
         row = self.store.subscriptions.get(ident)
         order = row.hidden["renewal_order"]
+        if row.public["ended_at"] is not None:  # its last order was canceled with it
+            return
         if order is not None and bill != LAPSE:
             yield self._pays_bill(order, end, late=bill == LATE)
             self._pay(order)
