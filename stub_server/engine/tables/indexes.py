@@ -195,7 +195,7 @@ class Views:
     """
 
     def __init__(self, spec: TableSpec) -> None:
-        self._spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
+        self.spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
         self.indexes = _made(Index, *spec.indexes, *spec.pairs) | _made(Tags, *spec.tags)
         self.sorts = _made(SortOrder, *spec.sorts)
         self.texts = _made(Texts, *spec.search)
@@ -209,6 +209,7 @@ class Views:
             self.distinct,
         )
         self._parts = list(chain.from_iterable(kind.items() for kind in kinds))
+        self.names = {name for name, _ in self._parts}
 
     def replace(self, key: int, before: Row | None, after: Row | None) -> None:
         """Derive from the next version of a record in place of the one before; None where
@@ -233,7 +234,7 @@ class Views:
         members = {**row.hidden, **row.public}
         for pair, first, second in self._pairs:
             members[pair] = members.get(first), members.get(second)
-        members |= self._spec.derived(row.public, row.hidden)
+        members |= self.spec.derived(row.public, row.hidden)
         return members
 
     def data(self) -> list[Any]:

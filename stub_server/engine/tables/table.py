@@ -100,6 +100,7 @@ class Table:
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
+        self._have(index)
         return self.views.indexes[index].data.get(value) or []
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
@@ -136,12 +137,14 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
+        self._have(name)
         return self.views.sums[name].data.get(group, 0)
 
     def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
         """The different members of a group, with the number of records of each; not
         to be changed.
         """
+        self._have(name)
         return self.views.distinct[name].data.get(group, {})
 
     def __len__(self) -> int:
@@ -219,6 +222,30 @@ class Table:
         for part in (self.keys, self.order, *self.views.data()):
             part.clear()
             yield
+
+    # -- a past, which is long: it is validated once, and until then only what rules read is derived
+
+    def begin(self) -> None:
+        """Begin with a past: until it is complete, or somebody asks for more."""
+        self.views = Views(self.spec.ruled or self.spec)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its records are valid, and all that the spec asks for is derived from them."""
+        return self.views.spec is self.spec
+
+    def complete(self) -> None:
+        """Validate all records, and derive all that the spec asks for."""
+        if self.is_complete:
+            return
+        self.views = Views(self.spec)
+        for row in self.all_rows():
+            self.check(row.public)
+            self.views.replace(row.record.key, None, row)
+
+    def _have(self, name: str) -> None:
+        if name not in self.views.names:
+            self.complete()
 
     # -- a ring, which drops its oldest records for new ones
 
