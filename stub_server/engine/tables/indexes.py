@@ -127,16 +127,20 @@ class Tags(Index):
 
 
 class SortOrder(Derived):
-    """Pairs of a value and a key, sorted."""
+    """Pairs of a value and a key, sorted; while a table `is_filling`, in any order."""
 
     data: Keys
+    is_filling = False
 
     def __init__(self) -> None:
         self.data = []
 
     def add(self, key: int, value: Any) -> None:
         """Add a key at the place of its value."""
-        insert(self.data, (value, key))
+        if self.is_filling:
+            self.data.append((value, key))
+        else:
+            insert(self.data, (value, key))
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from the place of its value."""

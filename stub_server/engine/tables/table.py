@@ -239,9 +239,15 @@ class Table:
         if self.is_complete:
             return
         self.views = Views(self.spec)
+        orders = self.views.sorts.values()
+        for order in orders:
+            order.is_filling = True
         for row in self.all_rows():
             self.check(row.public)
             self.views.replace(row.record.key, None, row)
+        for order in orders:
+            order.data.sort()
+            order.is_filling = False
 
     def _have(self, name: str) -> None:
         if name not in self.views.names:
