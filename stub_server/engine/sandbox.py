@@ -258,8 +258,10 @@ class Sandbox:
 
     def fold_rest(self, step: Step, store: Usages) -> None:
         """Apply what a step changes beside records and stores; `store` is that of its merchant."""
-        self.events.exchange(step.event_ends, step.events_after)
-        self.replies.exchange(step.reply_ends)
+        if step.events or step.restored is not None:
+            self.events.exchange(step.event_ends, step.events_after)
+        if step.saved is not None or step.restored is not None:
+            self.replies.exchange(step.reply_ends)
         if step.restored is not None and self.status.held_before != SILENT:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised

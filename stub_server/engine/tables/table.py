@@ -164,8 +164,9 @@ class Table:
             holder = None if value is None else self.unique[name].get(value)
             if holder is not None and holder != ident:
                 raise UniqueViolation(self.spec, name, value, holder)
-        key, version = place(now, ident), 1
-        if before is not None:
+        if before is None:
+            key, version = place(now, ident), 1
+        else:
             key, version = before.record.key, before.record.version + 1
         return Record(ident, key, version, encoded(public), encoded(hidden))
 
@@ -194,9 +195,10 @@ class Table:
         for name, extract in self.spec.unique.items():
             owners = self.unique[name]
             old = before and extract(before.public, before.hidden)
-            if owners.get(old) == ident:  # else another record has taken it in the same step
-                del owners[old]
             value = after and extract(after.public, after.hidden)
+            # else another record has taken it in the same step
+            if old != value and owners.get(old) == ident:
+                del owners[old]
             if value is not None:
                 owners[value] = ident
 
