@@ -4,7 +4,7 @@ none or bad ones.
 
 import unicodedata
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from random import Random
 from typing import Any
@@ -50,6 +50,7 @@ def pick(random: Random, *path: str) -> Any:
     return shares(*path).draw(random)[0]
 
 
+@lru_cache(maxsize=4096)  # people share few names
 def plain_ascii(text: str) -> str:
     """Lower-case ASCII letters and digits only: "Conceição" -> "conceicao"."""
     plain = unicodedata.normalize("NFD", text)

@@ -1,8 +1,8 @@
 """A draft: the step of one cause while it is being decided. Nothing of it is visible until it is
 recorded.
 
-Records are validated and unique keys checked as they are added; what is seeded is validated once,
-at the end. New ids are computed from the sandbox's position, which moves only with the step: an
+Records are validated and unique keys checked as they are added; those of a past when their table
+is complete. New ids are computed from the sandbox's position, which moves only with the step: an
 abandoned draft uses none. Reading a record by id through the draft shows the draft's version;
 indexes, counts and sums show the sandbox before it. A draft never spans an `await`: an operation
 that waits records its step first. It is void once another step was recorded.
@@ -106,8 +106,7 @@ class Draft:
             before = earlier[1]
         if created is None:
             created = self.now
-        # what was seeded is validated once, as it is at the end
-        if not self.sandbox.origin.is_seeding:
+        if table.is_complete:
             table.check(public)
         record = table.prepare(ident, public, hidden, before, created)
         self._versions[ident] = table.name, before, Row(record, public, hidden)

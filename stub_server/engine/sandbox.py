@@ -255,7 +255,8 @@ class Sandbox:
 
     def fold_rest(self, step: Step) -> None:
         """Apply what a step changes beside records, usage and stores."""
-        self.events.exchange(step.event_ends)
+        if any(step.event_ends):
+            self.events.exchange(step.event_ends)
         if any(step.reply_ends):  # few requests have an Idempotency-Key
             self.replies.exchange(step.reply_ends)
         self.timers.exchange(step.timers_fired, step.timers_set)

@@ -127,16 +127,20 @@ class Tags(Index):
 
 
 class SortOrder(Derived):
-    """Pairs of a value and a key, sorted."""
+    """Pairs of a value and a key, sorted; while a table `is_filling`, in any order."""
 
     data: Keys
+    is_filling = False
 
     def __init__(self) -> None:
         self.data = []
 
     def add(self, key: int, value: Any) -> None:
         """Add a key at the place of its value."""
-        insert(self.data, (value, key))
+        if self.is_filling:
+            self.data.append((value, key))
+        else:
+            insert(self.data, (value, key))
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from the place of its value."""
@@ -195,7 +199,7 @@ class Views:
     """
 
     def __init__(self, spec: TableSpec) -> None:
-        self._spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
+        self.spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
         self.indexes = _made(Index, *spec.indexes, *spec.pairs) | _made(Tags, *spec.tags)
         self.sorts = _made(SortOrder, *spec.sorts)
         self.texts = _made(Texts, *spec.search)
@@ -209,6 +213,7 @@ class Views:
             self.distinct,
         )
         self._parts = list(chain.from_iterable(kind.items() for kind in kinds))
+        self.names = {name for name, _ in self._parts}
 
     def replace(self, key: int, before: Row | None, after: Row | None) -> None:
         """Derive from the next version of a record in place of the one before; None where
@@ -233,7 +238,7 @@ class Views:
         members = {**row.hidden, **row.public}
         for pair, first, second in self._pairs:
             members[pair] = members.get(first), members.get(second)
-        members |= self._spec.derived(row.public, row.hidden)
+        members |= self.spec.derived(row.public, row.hidden)
         return members
 
     def data(self) -> list[Any]:

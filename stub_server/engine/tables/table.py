@@ -100,6 +100,7 @@ class Table:
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
+        self._have(index)
         return self.views.indexes[index].data.get(value) or []
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
@@ -136,12 +137,14 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
+        self._have(name)
         return self.views.sums[name].data.get(group, 0)
 
     def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
         """The different members of a group, with the number of records of each; not
         to be changed.
         """
+        self._have(name)
         return self.views.distinct[name].data.get(group, {})
 
     def __len__(self) -> int:
@@ -161,8 +164,9 @@ class Table:
             holder = None if value is None else self.unique[name].get(value)
             if holder is not None and holder != ident:
                 raise UniqueViolation(self.spec, name, value, holder)
-        key, version = place(now, ident), 1
-        if before is not None:
+        if before is None:
+            key, version = place(now, ident), 1
+        else:
             key, version = before.record.key, before.record.version + 1
         return Record(ident, key, version, encoded(public), encoded(hidden))
 
@@ -191,9 +195,10 @@ class Table:
         for name, extract in self.spec.unique.items():
             owners = self.unique[name]
             old = before and extract(before.public, before.hidden)
-            if owners.get(old) == ident:  # else another record has taken it in the same step
-                del owners[old]
             value = after and extract(after.public, after.hidden)
+            # else another record has taken it in the same step
+            if old != value and owners.get(old) == ident:
+                del owners[old]
             if value is not None:
                 owners[value] = ident
 
@@ -219,6 +224,36 @@ class Table:
         for part in (self.keys, self.order, *self.views.data()):
             part.clear()
             yield
+
+    # -- a past, which is long: it is validated once, and until then only what rules read is derived
+
+    def begin(self) -> None:
+        """Begin with a past: until it is complete, or somebody asks for more."""
+        self.views = Views(self.spec.ruled or self.spec)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its records are valid, and all that the spec asks for is derived from them."""
+        return self.views.spec is self.spec
+
+    def complete(self) -> None:
+        """Validate all records, and derive all that the spec asks for."""
+        if self.is_complete:
+            return
+        self.views = Views(self.spec)
+        orders = self.views.sorts.values()
+        for order in orders:
+            order.is_filling = True
+        for row in self.all_rows():
+            self.check(row.public)
+            self.views.replace(row.record.key, None, row)
+        for order in orders:
+            order.data.sort()
+            order.is_filling = False
+
+    def _have(self, name: str) -> None:
+        if name not in self.views.names:
+            self.complete()
 
     # -- a ring, which drops its oldest records for new ones
 

@@ -74,6 +74,8 @@ class TableSpec(NamedTuple):
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
     or the different members.
     `ring` says how many records are kept.
+    `ruled` is the part of it that rules read, None all of it: while a past is seeded, only that is
+    derived.
     `mirrors` are the members that show part of another record as it is now: `plan` shows that of
     the table `plans` whose id is `planId`.
     """
@@ -93,6 +95,7 @@ class TableSpec(NamedTuple):
     mirrors: tuple[str, ...] = ()
     live: bool = False
     ring: Ring | None = None
+    ruled: "TableSpec | None" = None
 
 
 class Layout(NamedTuple):
@@ -296,6 +299,7 @@ def table_specs(
             tags=("metadata",),
             sorts=("name",),
             search=("name", "search"),
+            ruled=TableSpec("Customer"),
         ),
         "projects": TableSpec(
             "Project",
@@ -338,6 +342,7 @@ def table_specs(
             search=("search",),
             sums=("gross", "refunded", "plan_net"),
             distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
+            ruled=TableSpec("Order", indexes=("status",), pairs=("projectId+status",)),
         ),
         "subscriptions": TableSpec(
             "Subscription",
@@ -347,6 +352,9 @@ def table_specs(
             sorts=("next_billing_at",),
             distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
             mirrors=("customer", "plan"),
+            ruled=TableSpec(
+                "Subscription", pairs=("projectId+status", "planId+status", "customerId+planId")
+            ),
         ),
         "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),
         "webhook_logs": TableSpec(
