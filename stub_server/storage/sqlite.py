@@ -42,9 +42,12 @@ class SqliteSession:
         )
         # the sum of the row shows the damage
         self._database.text_factory = lambda text: text.decode(errors="replace")
-        self.run(f"pragma synchronous={'full' if always else 'normal'}")
-        self.run("pragma wal_autocheckpoint=0")
-        self.run("pragma foreign_keys=on")
+        with ExitStack() as failed:
+            failed.callback(self.close)
+            self.run(f"pragma synchronous={'full' if always else 'normal'}")
+            self.run("pragma wal_autocheckpoint=0")
+            self.run("pragma foreign_keys=on")
+            failed.pop_all()
 
     def run(self, statement: str, *values: Any) -> list[Values]:
         try:
