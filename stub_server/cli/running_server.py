@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..core.members import given
+from ..core.text import shortened
 from ..server.request import COMMAND
 from .options import LOCAL, Refusing, Unusable, key_headers, show, write_private
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
+# what an answer raises that has another shape, such as that of another version
+_MISREAD = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Away(Unusable):
@@ -117,7 +120,7 @@ class Target:
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
-            raise self._foreign()
+            raise self.foreign()
         data, file = response.content, output or Path(f"{self.sandbox}.{ending}")
         write_private(file, data)
         if str(file) != "-":
@@ -157,21 +160,23 @@ class Target:
                 " --server."
             ) from None
 
-    def _foreign(self) -> Away:
+    def foreign(self, error: Exception | None = None) -> Away:
+        """Why an answer is none of a sandbox of this version: `error` is what reading it raised."""
+        why = "" if error is None else f" ({type(error).__name__}: {shortened(str(error), 100)})"
         return Away(
-            f"the server at {self.server} is not a compatible sandbox. Give another --server."
+            f"the server at {self.server} is not a compatible sandbox{why}. Give another --server."
         )
 
     def _body_of(self, response: httpx2.Response) -> Any:
         is_ours = response.headers.get("x-request-id", "").startswith("req_")
         if response.is_success and not is_ours:
-            raise self._foreign()
+            raise self.foreign()
         if response.status_code == 204:
             return None
         try:
             body = response.json()
         except ValueError:
-            raise self._foreign() from None
+            raise self.foreign() from None
         if response.is_success:
             return body
         raise self._refused(response.status_code, body)
@@ -212,6 +217,9 @@ def asking(work: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         headers = key_headers(admin_key, control_key)
         with Target(server, sandbox, headers, as_json=as_json) as target:
-            return work(target, **others)
+            try:
+                return work(target, **others)
+            except _MISREAD as error:
+                raise target.foreign(error) from None
 
     return called

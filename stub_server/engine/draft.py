@@ -320,7 +320,10 @@ class Draft:
             event_ends = Ends(events.outgoing(self._events), newest_after=tuple(self._events))
         if saved is not None:
             going = sandbox.replies.outgoing(saved, self.now)
-            reply_ends = Ends(going, newest_after=(saved,))
+            earlier = sandbox.replies.get(saved.key)
+            # a state with a reply to the key may have been restored while the request waited
+            if earlier is None or earlier in going:
+                reply_ends = Ends(going, newest_after=(saved,))
         return Step(
             number=self._base + 1,
             at=self.now,

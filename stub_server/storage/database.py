@@ -3,7 +3,7 @@
 Statements are those of `sql.py`. They take a session, which any thread may have.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -90,9 +90,6 @@ class Session(Protocol):
 
     def run(self, statement: str, *values: Any) -> list[Values]:
         """Send a statement, and return its rows."""
-
-    def many(self, statement: str, rows: Iterable[Values]) -> None:
-        """Send a statement once for each row."""
 
     def transaction(self) -> AbstractContextManager[object]:
         """Within it, all is done or nothing."""

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -83,10 +83,6 @@ class PostgresSession:
     def run(self, statement: str, *values: Any) -> list[Values]:
         cursor = self._connection.execute(statement.replace("?", "%s"), values or None)
         return cursor.fetchall() if cursor.description else []
-
-    def many(self, statement: str, rows: Iterable[Values]) -> None:
-        with self._connection.cursor() as cursor:
-            cursor.executemany(statement.replace("?", "%s"), list(rows))
 
     def transaction(self) -> AbstractContextManager[object]:
         return self._connection.transaction()

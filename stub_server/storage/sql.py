@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import chain
 from secrets import randbits, token_bytes, token_hex
 from typing import Any
 
@@ -30,6 +31,9 @@ from .database import (
 
 FORMAT = 13  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
+# Steps of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
+# keeps the transaction, and its locks, of a process that stops in between.
+_AT_ONCE = 500
 
 TABLES = """
 create table settings (name text primary key, value text not null, sum {int} not null);
@@ -285,8 +289,10 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
         for statement, values in changes:
             session.run(statement, *values)
         steps = [step for step in batch.steps if step[0] >> STEPS not in lost]
-        if steps:
-            session.many("insert into steps values (?, ?, ?)", steps)
+        for begin in range(0, len(steps), _AT_ONCE):
+            few = steps[begin : begin + _AT_ONCE]
+            places = ", ".join(["(?, ?, ?)"] * len(few))
+            session.run(f"insert into steps values {places}", *chain(*few))  # noqa: S608 - no values
     return lost
 
 

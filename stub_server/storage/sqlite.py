@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,6 @@ class SqliteSession:
             return self._database.execute(statement, values).fetchall()
         except UnicodeDecodeError:  # of an error that quotes the database
             raise sqlite3.DatabaseError("its schema is no text") from None
-
-    def many(self, statement: str, rows: Iterable[Values]) -> None:
-        self._database.executemany(statement, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -46,9 +46,15 @@ def done(answer: httpx2.Response) -> Any:
 
 
 def shown(answer: httpx2.Response, member: str) -> Json:
-    """The record that an answer shows. Raises Refused."""
-    found: Json = done(answer)[member]
-    return found
+    """The record that an answer shows. Raises Refused, also for what no sandbox of this version
+    answers.
+    """
+    try:
+        found: Json = done(answer)[member]
+        return found
+    except (LookupError, TypeError, ValueError):
+        message = f"{answer.url} answered without {member}: it is no sandbox of this version."
+        raise Refused(message, answer) from None
 
 
 def body_of(answer: httpx2.Response) -> Json:

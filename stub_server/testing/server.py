@@ -13,7 +13,7 @@ from datetime import date
 import httpx2
 
 from ..core.members import given
-from .http import Json, Refused, done, instant
+from .http import Refused, done, instant, shown
 from .sandbox import Sandbox
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
@@ -75,7 +75,7 @@ class Server:
             body["now"] = instant(now)
         if settings:
             body["settings"] = settings
-        made: Json = done(self.control.post("/sandboxes", json=body))["sandbox"]
+        made = shown(self.control.post("/sandboxes", json=body), "sandbox")
         return Sandbox(self, made, self._headers)
 
     def forget(self, name: str) -> None:
@@ -150,7 +150,7 @@ def connected(url: str, admin_key: str | None = None) -> Iterator[Server]:
     with ExitStack() as stack:
         try:
             server = stack.enter_context(closing(Server(url, admin_key)))
-            done(server.control.get("/sandboxes", params={"limit": 1}))
+            shown(server.control.get("/sandboxes", params={"limit": 1}), "sandboxes")
         except (httpx2.TransportError, httpx2.InvalidURL, Refused) as error:
             advice = (
                 "Give the address of a server that runs, and its admin key (--sandbox-admin-key) if"

@@ -14,6 +14,7 @@ from stub_server.core import slices
 from stub_server.core.clock import iso, parse_iso
 
 from ..conftest import Serve
+from ..support.files import exported, imported
 from ..support.live import NO_TLS, Live
 from ..support.make import HELD, Json, Maker, created, customer_body
 from ..support.receiver import Receiver
@@ -148,6 +149,25 @@ def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2
     again = ask(1)
     assert "idempotent-replayed" not in again.headers
     assert created(second)["customer"]["id"] != created(again)["customer"]["id"]
+
+
+def test_a_reply_that_is_restored_while_its_request_waits_stays_the_only_one(
+    api: httpx2.Client, control: httpx2.Client, hook: Hook, receiver: Receiver
+) -> None:
+    """Every state can be had afterwards, and is a file that can be read."""
+    path = f"/v2/webhooks/{hook()['id']}/test"
+    key, step = {"Idempotency-Key": "test"}, step_of(control)
+    done(api.post(path, headers=key))
+    created(control.post("/snapshots", json={"name": "replied"}))
+    rewind(control, to_step=step)
+    receiver.acts = lambda _: done(control.post("/snapshots/replied/restore"))
+    assert "idempotent-replayed" not in api.post(path, headers=key).headers
+    receiver.acts = None
+    assert "idempotent-replayed" in api.post(path, headers=key).headers
+    file = exported(control)
+    for number in range(step_of(control) - 1, step - 1, -1):
+        rewind(control, to_step=number)
+    imported(control, file)
 
 
 def test_faults_inboxes_and_the_journal_stay(

@@ -5,10 +5,14 @@ from datetime import date
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
+from stub_server.server.connection import Limits
 from stub_server.testing import Refused, Sandbox, connected, running
 
-from ..support.live import NO_TLS
+from ..support.live import NO_TLS, serving
 
 pytestmark = [pytest.mark.check, pytest.mark.sandbox(now="2026-11-20T12:00:00Z")]
 
@@ -133,6 +137,19 @@ def test_a_server_with_a_key_is_opened_by_it() -> None:
         # of the application, not of the sandbox
         with pytest.raises(httpx2.ConnectError, match="refused"):
             httpx2.get("http://127.0.0.1:9", verify=NO_TLS)
+
+
+@pytest.mark.parametrize("text", ["<html>", "{}", "[]", "null"])
+def test_a_server_that_is_no_sandbox_is_refused(text: str) -> None:
+    """It answers every path."""
+    every = ["GET", "POST", "DELETE"]
+    other = Starlette(routes=[Route("/{path:path}", lambda request: Response(text), methods=every)])
+    with (
+        serving(other, Limits()) as port,
+        pytest.raises(Refused, match="it is no sandbox of this version"),
+        connected(f"http://127.0.0.1:{port}"),
+    ):
+        pytest.fail("it was taken for a sandbox")
 
 
 def test_a_persona_is_somebody_in_that_state(sandbox: Sandbox) -> None:

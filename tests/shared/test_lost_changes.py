@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
+import psycopg
 import pytest
 
 from ..support.live import NO_TLS
@@ -14,6 +15,13 @@ from ..support.postgres import Postgres
 from .conftest import Pair
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
+COUNTING = """
+create table counted (steps bigint);
+create function count_steps() returns trigger language plpgsql as
+    $$ begin insert into counted select count(*) from added; return null; end $$;
+create trigger counting after insert on steps referencing new table as added
+    for each statement execute function count_steps();
+"""
 
 
 def test_what_nobody_knows_to_be_done_shows_with_the_next_read(
@@ -66,3 +74,18 @@ def test_the_keys_of_a_sandbox_are_those_of_the_one_in_its_place(pair: Pair) -> 
                 time.sleep(1.2)  # what was deleted is gone by then, and nothing is remembered
                 assert 200 == control.post("/reset", headers={"X-Sandbox": "keyed"}).status_code
             assert 204 == control.delete("/sandboxes/keyed").status_code
+
+
+def test_all_steps_of_a_commit_are_written_at_once(pair: Pair) -> None:
+    """Between two of them a server could be stopped, and the database would keep its transaction
+    and its locks: no other one could take over the sandbox.
+    """
+    with psycopg.connect(pair.database, autocommit=True) as database:
+        database.execute(COUNTING)
+        with pair.holder.control() as control:
+            created(control.post("/sandboxes", json={"name": "lively", "scenario": "default"}))
+            control.base_url = f"{pair.holder.url}/s/lively/_sandbox"
+            assert 200 == control.post("/clock/advance", json={"months": 2}).status_code
+        row = database.execute("select max(steps) from counted").fetchone()
+    assert row is not None
+    assert row[0] > 1

@@ -199,3 +199,16 @@ def test_a_server_that_is_no_sandbox_is_named(verb: str) -> None:
     with serving(other, Limits()) as port:
         said = CliRunner().invoke(main, [*verb.split(), "--server", f"http://127.0.0.1:{port}"])
     assert (2, True) == (said.exit_code, "is not a compatible sandbox" in said.output), said.output
+
+
+@pytest.mark.parametrize("status", [200, 422])
+@pytest.mark.parametrize("verb", ["env", "explain last", "orders list", "reset", "sandboxes list"])
+def test_a_sandbox_that_answers_in_another_way_is_named(verb: str, status: int) -> None:
+    """It may be one of another version."""
+    body = {"orders": [{}], "sandboxes": [{}], "requests": [{}], "details": [1, 2]}
+    answer = JSONResponse(body, status, {"X-Request-Id": "req_1"})
+    every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    other = Starlette(routes=[Route("/{path:path}", lambda request: answer, methods=every)])
+    with serving(other, Limits()) as port:
+        said = CliRunner().invoke(main, [*verb.split(), "--server", f"http://127.0.0.1:{port}"])
+    assert (2, True) == (said.exit_code, "is not a compatible sandbox" in said.output), said.output
