@@ -171,13 +171,13 @@ class Redactor:
         after its name, and of one before its name.
         """
         name_of_header = rf'"name"\s*+:\s*+"{_one_of(SECRET_HEADERS)}"'
-        # a member that the contract does not know may stand between them
-        comma = r'\s*+,\s*+(?:"\w++"\s*+:\s*+"?[\w.+-]*+"?\s*+,\s*+)??'
+        # members that the contract does not know may stand between them
+        between = r'(?:[^"{}]++|"(?:[^"\\]++|\\.)*+"|{[^{}]*+}){1,16}?'
         flags = re.IGNORECASE | re.DOTALL
         return (
             re.compile(rf'("{_one_of(self.names)}"\s*+:\s*+){_TEXT}', flags),
-            re.compile(rf'({name_of_header}{comma}"value"\s*+:\s*+){_TEXT}', flags),
-            re.compile(rf'("value"\s*+:\s*+){_TEXT}(?="{comma}{name_of_header})', flags),
+            re.compile(rf'({name_of_header}{between}"value"\s*+:\s*+){_TEXT}', flags),
+            re.compile(rf'("value"\s*+:\s*+){_TEXT}(?="{between}{name_of_header})', flags),
         )
 
     @cached_property
