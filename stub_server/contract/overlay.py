@@ -22,7 +22,7 @@ from .source import (
 )
 
 Location: TypeAlias = tuple[str | int, ...]
-"""The keys and indexes that lead to a value, as one that can be compared."""
+"""The keys and indexes that lead to a value. Unlike a `Place`, it can be in a set."""
 
 
 class Touch(NamedTuple):

@@ -8,8 +8,8 @@ yes, `line`, `query`, `text` and `messages` search with expressions, in time lin
   wherever else the messages repeat it, cut short or whole;
 - a token of this server by its form, and a text of the server's operator as it is.
 
-What is percent-encoded once or escaped as JSON is decoded to be searched. If there is a secret in
-it, the text is left out as a whole.
+What is percent-encoded once or escaped as JSON is decoded to be searched. If that shows a secret,
+or a further name of one, the text is left out as a whole.
 
 Texts are bytes of HTTP decoded from Latin-1: one character is one byte.
 """
@@ -113,7 +113,7 @@ class Redactor:
         return text
 
     def _is_revealed(self, text: str, decoded: str) -> bool:
-        """Whether a text has a secret once it is decoded, or a name that was hidden before."""
+        """Whether a text has a secret once it is decoded, or more names of secrets than before."""
         if self._without_values(decoded) != decoded:
             return True
         before, after = text.lower(), decoded.lower()
@@ -171,13 +171,13 @@ class Redactor:
         after its name, and of one before its name.
         """
         name_of_header = rf'"name"\s*+:\s*+"{_one_of(SECRET_HEADERS)}"'
-        # a member that the contract does not know may stand between them
-        comma = r'\s*+,\s*+(?:"\w++"\s*+:\s*+"?[\w.+-]*+"?\s*+,\s*+)??'
+        # members that the contract does not know may stand between them
+        between = r'(?:[^"{}]++|"(?:[^"\\]++|\\.)*+"|{[^{}]*+}){1,16}?'
         flags = re.IGNORECASE | re.DOTALL
         return (
             re.compile(rf'("{_one_of(self.names)}"\s*+:\s*+){_TEXT}', flags),
-            re.compile(rf'({name_of_header}{comma}"value"\s*+:\s*+){_TEXT}', flags),
-            re.compile(rf'("value"\s*+:\s*+){_TEXT}(?="{comma}{name_of_header})', flags),
+            re.compile(rf'({name_of_header}{between}"value"\s*+:\s*+){_TEXT}', flags),
+            re.compile(rf'("value"\s*+:\s*+){_TEXT}(?="{between}{name_of_header})', flags),
         )
 
     @cached_property

@@ -74,8 +74,8 @@ class Queue(Generic[T]):
         self.size = 0
 
     def _oldest(self, coming: Sequence[T], most: int, most_bytes: int) -> tuple[T, ...]:
-        """The oldest items, which go for new ones where there would be more than so many items or
-        bytes.
+        """The oldest items, as many as have to go so that with the new ones there are at most so
+        many items and bytes.
         """
         number = len(self._items) + len(coming) - most
         size = self.size + sum([item.size for item in coming]) - most_bytes

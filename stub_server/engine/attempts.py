@@ -129,7 +129,7 @@ def answer_delivery(draft: Draft, subject: str) -> None:
         due = parse_iso(earlier.public["next_attempt_at"])
         if due > draft.now:
             draft.at(due, ANSWERING, subject)
-        else:  # the courier attempts the earlier one: the webhook had another address, or has now
+        else:  # the earlier one is the courier's: the webhook has moved from or to a real address
             draft.at(draft.now, SENDING, subject)
         return
     outcome = simulated(draft.sandbox, attempt)

@@ -139,8 +139,9 @@ def go_back(
     """Record the step from the sandbox, as it is by now, to the earlier state of a copy, which is
     used up.
 
-    The clock goes to an instant (ms) of that state, its last one by default. Where that is the
-    state after a step, `since` is its number. Raises Conflict.
+    The clock goes to an instant (ms) of that state, its last one by default. If the copy has the
+    state after a step of the log, `since` is the number of that step: only what changed since is
+    compared. Raises Conflict.
     """
     check_not_advancing(sandbox)
     if sandbox.status.is_gone:
@@ -162,9 +163,9 @@ def free(tables: list[Table]) -> Sliced[None]:
 
 
 def _touched(sandbox: Sandbox, since: int | None) -> Touched | None:
-    """What the steps since one changed; None where they are not all stored.
+    """The records that the steps after one changed; None where these are not all kept.
 
-    To look at these alone takes no longer in a large sandbox.
+    To compare these alone takes no longer in a large sandbox.
     """
     log = sandbox.log
     if since is None or since < log.oldest - 1:

@@ -111,6 +111,8 @@ def _without_effect(headers: tuple[bytes, ...]) -> tuple[str, ...]:
     does not know may be misspelt.
     """
     found = []
+    if b"if-match" in headers:
+        found.append("if_match_ignored")
     for header in headers:
         name = header.decode("latin-1")
         ending = name.removeprefix(_OURS)

@@ -61,7 +61,7 @@ class NamedState(NamedTuple):
 
 
 Values = tuple[Any, ...]
-"""Those of a row, or of the places of a statement."""
+"""The values of a row, or those for the places of a statement."""
 Statement = tuple[str, Values]
 """One whose places are `?`, and the values."""
 

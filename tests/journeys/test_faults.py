@@ -422,6 +422,7 @@ def test_a_wish_that_cannot_be_meant_is_refused_with_what_can(
             "unknown_sandbox_header:x-sandbox-simulat;nearest=x-sandbox-simulate",
         ),
         ("X-Sandbox-Colour", "blue", "unknown_sandbox_header:x-sandbox-colour"),
+        ("If-Match", '"1"', "if_match_ignored"),
         ("Prefer", "cod=409", "unknown_preference:cod;nearest=code"),
         (
             "Prefer",
