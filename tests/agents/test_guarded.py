@@ -110,6 +110,17 @@ def test_a_wrong_call_is_told_what_to_do_and_ends_no_session(live: Live) -> None
     assert before == _orders_of_default(live)
 
 
+def test_a_long_text_is_refused_before_a_tool_reads_it(live: Live) -> None:
+    """A search for it, or a route of it, would hold up others for seconds."""
+
+    async def work(agent: Agent) -> None:
+        for tool, argument in (("search_docs", "query"), ("call_api", "operation")):
+            result = await agent(tool, **{argument: "/" * 100_000})
+            assert "Send at most 20,000." in text_of(result), text_of(result)
+
+    over_http(live.url, work)
+
+
 def _orders_of_default(live: Live) -> Any:
     answer = httpx2.get(f"{live.url}/_sandbox/steps", verify=NO_TLS).json()
     return answer["pagination"]["total"]

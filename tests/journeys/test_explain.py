@@ -168,7 +168,7 @@ def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
         assert says(found["summary"], summary)
         first, *_ = found["nearest"]["changes"]
         assert ("body", None) == (first["where"], first["from"])
-        assert says(first["why"], "journal has no body")
+        assert "The journal has no body of this request." in first["why"]
         assert "contract's example" in first["why"]
         assert [201] == pasted(found["nearest"]["curl"], tmp_path)
 

@@ -129,6 +129,12 @@ CLOSED = [
 ]
 
 
+def test_of_two_keys_that_of_the_sandbox_counts(team: Team, key: str) -> None:
+    answer = team.ask("POST", "/s/alice/_sandbox/sandboxes", key, admin=True, body={})
+    said = refused(answer, 403, "admin_key_required")["message"]
+    assert "Send the admin key as X-Sandbox-Admin-Key instead." in said
+
+
 @pytest.mark.parametrize(("method", "path", "body", "status"), OPENED, ids=str)
 def test_it_opens_the_controls_of_its_sandbox(
     team: Team, key: str, method: str, path: str, body: Json | None, status: int

@@ -134,6 +134,11 @@ def test_every_file_names_the_release_that_is_needed() -> None:
     assert "schemathesis.readthedocs.io) 4.32.5 " in SECTION
 
 
+def test_the_sample_gets_its_token_and_its_contract(tmp_path: Path) -> None:
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    ran(tmp_path, sys.executable, "-m", "sample")
+
+
 @pytest.mark.night
 @pytest.mark.parametrize("examples", [10, 100])
 def test_the_sample_passes_as_it_is(tmp_path: Path, examples: int) -> None:

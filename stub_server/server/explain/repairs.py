@@ -92,8 +92,8 @@ def mended(s: Situation) -> None:
             s.set_header(entry["field"].lower(), None, entry["message"])
         elif entry["field"] == "body":
             body = copy.deepcopy(example)
-            unknown = "" if raw else "The journal has no body of this request. "
-            why = f"{unknown}{entry['message']} This is the contract's example."
+            unknown = "" if raw else " The journal has no body of this request."
+            why = f"{entry['message']}{unknown} This is the contract's example."
             s.change("body", s.body, body, why)
         elif schema is not None:
             _mend_member(s, schema, body, entry, example)

@@ -208,7 +208,7 @@ def _check_control_key(server: Server, request: Request, path: str, sandbox: str
         raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
     if not opens(path):
         raise _closed(
-            "A control key is not enough here. Send the server's admin key as X-Sandbox-Admin-Key."
+            "A control key is not enough here. Send the admin key as X-Sandbox-Admin-Key instead."
         )
 
 

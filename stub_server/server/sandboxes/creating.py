@@ -148,6 +148,10 @@ class MadeSandboxes(LoadedSandboxes):
                 " one is ready."
             )
             raise Conflict.at("name", message, "too_many_sandboxes")
+        # nobody has asked why the others failed
+        if len(self._creations) >= 2 * MOST_CREATIONS:
+            for each in self._creations.keys() - set(under_way):
+                del self._creations[each]
 
     async def _create_announced(
         self, name: str, scenario: str | None, seed: int | None, **beginning: Any

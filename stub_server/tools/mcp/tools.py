@@ -23,6 +23,7 @@ INSTRUCTIONS = (
     " place orders with call_api, pay them with orders, move time with clock. A refusal says which"
     " call works. history undoes, but no reset."
 )
+_LONGEST_TEXT = 20_000  # characters of an argument that is a text; more would hold up others
 log = logging.getLogger("stub_server")
 
 
@@ -98,6 +99,11 @@ def _check(name: str, own: Json) -> None:
     for error in _validator(name).iter_errors({"body": own}):
         for each in details_of(error, lambda place: schema if place == ["body"] else {}):
             wrong.append(f"{each['field']}: {each['message']}")
+    for argument, value in own.items():
+        if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+            wrong.append(
+                f"{argument} has {len(value):,} characters. Send at most {_LONGEST_TEXT:,}."
+            )
     if wrong:
         raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 
