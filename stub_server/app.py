@@ -35,7 +35,7 @@ from .data.filling import Seeding
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
-from .engine.tables.tables import Layout, UniqueViolation, table_specs
+from .engine.tables.specs import Layout, UniqueViolation, table_specs
 from .server.counts import Requests
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender

@@ -10,7 +10,7 @@ from ..contract.lifecycles import Lifecycle
 from ..contract.source import METHODS, Json
 from ..core.record import Body
 from ..engine.sandbox import Sandbox
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 from ..engine.tables.table import Table
 
 _LOOKED_AT = 100  # newest records among which another one is looked for

@@ -14,8 +14,8 @@ from ..core.ids import named_uuid
 from ..domain.documents import checks_digits
 from ..engine.sandbox import Sandbox
 from ..engine.step import SandboxSettings
-from ..engine.tables import memory
-from ..engine.tables.memory import Store
+from ..engine.tables import store as stores
+from ..engine.tables.store import Store
 from .crowd import Crowd
 from .files import Files, Node
 from .goods import Goods
@@ -101,7 +101,7 @@ class Seeding:
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
         sandbox.origin.home = MERCHANT_ID
         named = scenario.root.value["merchant"]
-        owner = memory.Merchant(MERCHANT_ID, USER_ID, named["name"], named["city"], iso(begun))
+        owner = stores.Merchant(MERCHANT_ID, USER_ID, named["name"], named["city"], iso(begun))
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
         for table in store.tables.values():
             table.begin()

@@ -9,7 +9,7 @@ from ..core.ids import derived_text, named_uuid
 from ..core.record import Body, Parts, Row
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 
 MAIN_ID = named_uuid("api_key", "main")
 

@@ -21,7 +21,7 @@ from ..engine import resources
 from ..engine.draft import Draft
 from ..engine.kept import Budget, Log
 from ..engine.sandbox import Sandbox
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 from .files import Node, ScenarioError, expand
 from .lives import Lives, Purchase
 from .personas import Story

@@ -10,7 +10,7 @@ from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import run
 from ..engine.step import Cause
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 from .provider import new_faker, release
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_fo
 from .draft import Draft
 from .fault_rules import BAD_SIGNATURE, DROP, NO_EFFECT, Effect
 from .sandbox import Sandbox
-from .tables.memory import Store
+from .tables.store import Store
 
 
 class Attempt(NamedTuple):

@@ -7,7 +7,7 @@ from ..core.timers import SENDING
 from ..domain.receivers import is_reserved
 from ..domain.webhooks import wants
 from .sandbox import DEFAULT, SILENT, Sandbox
-from .tables.memory import Store
+from .tables.store import Store
 
 INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""

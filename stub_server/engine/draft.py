@@ -22,7 +22,7 @@ from .events import Event
 from .replies import Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
-from .tables.memory import Store, Usage
+from .tables.store import Store, Usage
 from .tables.table import Table
 
 TEST = "webhook.test"

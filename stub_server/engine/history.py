@@ -21,7 +21,7 @@ from .kept import MOST_BYTES, Log
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Standing, Step, Used
-from .tables.memory import Store
+from .tables.store import Store
 from .tables.table import Table
 
 Rows: TypeAlias = dict[int, Record]

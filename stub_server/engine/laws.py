@@ -11,7 +11,7 @@ from ..core.slices import Sliced
 from ..domain.stats import OrderFold
 from ..domain.subscriptions import grace_end, has_dispute, period_end
 from .sandbox import Sandbox
-from .tables.memory import Store
+from .tables.store import Store
 from .tables.table import Table
 
 SHOWN = 20  # violations of a law

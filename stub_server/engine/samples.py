@@ -10,8 +10,8 @@ from ..core.record import Body, Extras, Record, without
 from ..core.slices import at_once
 from .draft import Draft
 from .events import Event
-from .tables.memory import Store
 from .tables.query import Query, select
+from .tables.store import Store
 from .tables.table import Table
 
 

@@ -22,9 +22,9 @@ from .fault_rules import Faults
 from .kept import Budget, Journal, Log
 from .replies import Replies, ReplyKey
 from .step import Part, SandboxSettings, Standing, Step, Used
-from .tables.memory import Merchant, Store
+from .tables.specs import Layout
+from .tables.store import Merchant, Store
 from .tables.table import Table
-from .tables.tables import Layout
 
 DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63

@@ -20,7 +20,7 @@ from ..core.record import Record
 from ..core.timers import Timer
 from ..domain.deliveries import SCHEDULES
 from .events import Event
-from .tables.memory import Merchant, Usage
+from .tables.store import Merchant, Usage
 
 OVERHEAD = 700  # bytes of a step besides what it names
 OVERHEAD_EACH = 200  # of an event or a timer

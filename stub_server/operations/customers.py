@@ -4,7 +4,7 @@ from ..core.record import Body, Record
 from ..domain import customers as rules
 from ..domain.places import warnings_for
 from ..engine import resources
-from ..engine.tables.memory import restriction
+from ..engine.tables.store import restriction
 from ..server import reply
 from ..server.reply import Reply, list_reply
 from ..server.work import Work

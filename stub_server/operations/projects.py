@@ -10,7 +10,7 @@ from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
 from ..engine import ordering, resources
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 from ..engine.tables.table import Table
 from ..server import reply
 from ..server.reply import Reply, query_of

@@ -9,7 +9,7 @@ from ..contract.formats import end_of_range
 from ..core.clock import iso_or_none
 from ..core.record import Body
 from ..core.slices import at_once
-from ..engine.tables.tables import LAST, searched
+from ..engine.tables.specs import LAST, searched
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
 

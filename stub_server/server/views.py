@@ -23,7 +23,7 @@ from ..core.record import Body, Record
 from ..engine.kept import Log
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 from ..storage.database import Kept
 from .sandboxes.entry import Entry, records_of
 from .work import Work

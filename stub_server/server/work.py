@@ -13,7 +13,7 @@ from ..engine.draft import Draft
 from ..engine.replies import Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 from ..engine.tables.table import Table
 from ..engine.trace import Trace
 from .request import CONTROL, Request

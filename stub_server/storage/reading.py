@@ -20,7 +20,7 @@ from ..engine.events import Event
 from ..engine.replies import ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
-from ..engine.tables.memory import Merchant
+from ..engine.tables.store import Merchant
 from ..engine.tables.table import encoded, place
 from .fitting import Fitting
 from .lines import written

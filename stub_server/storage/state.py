@@ -9,7 +9,7 @@ from ..core.record import Body, Record, without
 from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
-from ..engine.tables.memory import Store, Usages
+from ..engine.tables.store import Store, Usages
 
 # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 OVERHEAD = 600

@@ -22,7 +22,7 @@ from ..engine.draft import Draft
 from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE, Effect
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 from .sender import Sender
 
 # -- whether it is to be made

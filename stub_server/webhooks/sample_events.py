@@ -15,7 +15,7 @@ from ..engine.draft import Draft
 from ..engine.samples import newest, sample
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
-from ..engine.tables.memory import Store
+from ..engine.tables.store import Store
 
 RECORDS = 24
 LARGE = 250_000  # bytes

@@ -18,7 +18,7 @@ import click
 from rich.table import Table
 
 from stub_server.app import create_app
-from stub_server.engine.tables.memory import Store
+from stub_server.engine.tables.store import Store
 from stub_server.server.layers.routing import Application
 from stub_server.settings import Settings
 

@@ -13,8 +13,8 @@ from stub_server.core.slices import at_once
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.step import Cause, Step
-from stub_server.engine.tables.memory import Store
 from stub_server.engine.tables.query import Query, select
+from stub_server.engine.tables.store import Store
 from stub_server.engine.tables.table import Table
 
 from .inside import Inside

@@ -13,7 +13,7 @@ from stub_server.app import create_app
 from stub_server.engine import kept as logs
 from stub_server.engine.kept import Budget, Journal
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.tables import tables
+from stub_server.engine.tables import specs
 from stub_server.server.sandboxes import making
 
 from ..support.live import FROZEN
@@ -97,7 +97,7 @@ def test_deliveries_are_kept_up_to_so_many_bytes(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has its payload. The oldest go, and undoing has them again."""
-    monkeypatch.setattr(tables, "LOG_BYTES", 200_000)
+    monkeypatch.setattr(specs, "LOG_BYTES", 200_000)
     inside = start(100)
     world = inside.app.sandboxes.default
     token = inside.app.server.ready_token(world)

@@ -15,7 +15,7 @@ from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import JOBS, Job
 from stub_server.engine.step import Cause
-from stub_server.engine.tables.memory import Store
+from stub_server.engine.tables.store import Store
 from stub_server.server.work import Work
 
 from ..support.make import fresh_cpf, order_body

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stub_server.contract import source
 from stub_server.engine import events, kept, replies
-from stub_server.engine.tables import tables
+from stub_server.engine.tables import specs
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.server import server as waiting
 from stub_server.server.connection import Limits
@@ -67,7 +67,7 @@ def test_its_figures_are_those_of_the_code() -> None:
             f"{kept.MOST_BYTES // MIB} MiB",
         ),
         "events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
-        "deliveries": (f"{tables.LOG_ROWS:,} and {tables.LOG_BYTES // MIB} MiB",),
+        "deliveries": (f"{specs.LOG_ROWS:,} and {specs.LOG_BYTES // MIB} MiB",),
         "saved-replies": (f"{replies.MOST_REPLIES:,} and {replies.MOST_REPLY_BYTES // MIB} MiB",),
         "inboxes": (
             f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",

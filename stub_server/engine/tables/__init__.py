@@ -2,6 +2,6 @@
 counted.
 
 Imports `core` alone, and knows nothing of HTTP, of the rules or of the contract. Begin with
-`tables.py`, which declares the tables, and `table.py`, which is one of them; `memory.py` puts the
+`specs.py`, which declares the tables, and `table.py`, which is one of them; `store.py` puts the
 tables of a merchant together.
 """

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ...core.record import Row
-from .tables import NONE, TableSpec
+from .specs import NONE, TableSpec
 
 Keys: TypeAlias = list[Any]
 

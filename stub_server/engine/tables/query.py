@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from ...core.record import Record, Row
 from .indexes import Keys, contains
+from .specs import LAST, filtered, searched
 from .table import REMEMBERED, Table
-from .tables import LAST, filtered, searched
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256

@@ -10,7 +10,7 @@ import orjson
 
 from ...core.record import Body, Record, Row
 from .indexes import Keys, Views, contains, insert, remove
-from .tables import Check, TableSpec, UniqueViolation
+from .specs import Check, TableSpec, UniqueViolation
 
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it

@@ -5,7 +5,7 @@ from ...core.record import Body
 from ...data.newcomers import live, offers_of
 from ...domain.documents import normalise
 from ...domain.orders import check_buyable
-from ...engine.tables.memory import Store
+from ...engine.tables.store import Store
 from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work

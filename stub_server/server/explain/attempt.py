@@ -17,8 +17,8 @@ from ...core.record import Body, Row
 from ...core.slices import at_once
 from ...core.text import shortened
 from ...engine.sandbox import Sandbox
-from ...engine.tables.memory import Store
 from ...engine.tables.query import Query, select
+from ...engine.tables.store import Store
 from ...engine.tables.table import Table
 from ..layers.inside import Question
 from .mending import ABSENT, Mender

@@ -15,7 +15,7 @@ from ...core.problem import Refusal
 from ...core.record import Body, object_in
 from ...core.text import shortened
 from ...engine.sandbox import DEFAULT, Sandbox
-from ...engine.tables.memory import Merchant
+from ...engine.tables.store import Merchant
 from ...engine.trace import Trace
 from ..curl import command
 from ..journal.entries import body_of, is_cut

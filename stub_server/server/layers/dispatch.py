@@ -10,7 +10,7 @@ from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
-from ...engine.tables.tables import UniqueViolation
+from ...engine.tables.specs import UniqueViolation
 from ...engine.trace import Trace
 from ..reply import Reply, Streamed
 from ..request import Request

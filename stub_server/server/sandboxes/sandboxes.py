@@ -17,7 +17,7 @@ from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
 from ...engine.step import Cause, Step
-from ...engine.tables.memory import Store
+from ...engine.tables.store import Store
 from ...storage import sql
 from ...storage.database import Kept
 from ...storage.package import read_file

@@ -8,8 +8,8 @@ import orjson
 
 from ...core.money import reais
 from ...core.record import Body, Record, Row
+from .specs import Layout
 from .table import Table, encoded
-from .tables import Layout
 
 Usage: TypeAlias = tuple[int, str]
 """How many requests of a key were authenticated, and when the last one was."""
