@@ -5,7 +5,7 @@ A step names what it replaced by id alone, so lines are read in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from operator import itemgetter, lt
@@ -203,6 +203,7 @@ class Reader:
         sandbox, merchants = self.state.sandbox, body.get("merchants")
         self._check_next(body["number"], _pair(body["position"]))
         parts = tuple(map(self._part, body.get("parts", ())))
+        self._check_merchants(body["number"], parts, merchants)
         versions = written(parts[0].changes) if merchants is None else []
         public = [record.public for record in versions]
         hidden = [record.hidden for record in versions]
@@ -245,14 +246,31 @@ class Reader:
                 f"step {number} uses ids again: its position is lower than the one before"
             )
 
+    def _check_merchants(
+        self, number: int, parts: Sequence[Part], after: Collection[str] | None
+    ) -> None:
+        """Check that a step can be undone: it changes each merchant once, adds none who is there,
+        and leaves the sandbox its own and, where it restores a state, those `after` it.
+
+        Raises BadFile.
+        """
+        there, changed = {*self.state.owned}, {part.merchant.id for part in parts}
+        opened = {part.merchant.id for part in parts if part.opens}
+        closed = {part.merchant.id for part in parts if part.closes}
+        left = (there | opened) - closed
+        is_right = len(changed) == len(parts) and not there & opened
+        if after is None:
+            is_right = is_right and len(parts) == 1 and not closed
+        else:
+            is_right = is_right and sorted(after) == sorted(left)
+        if not is_right or self.state.sandbox.origin.home not in left:
+            raise damaged(f"step {number} does not fit the merchants before it")
+
     def _part(self, body: Body) -> Part:
         """The changes of one merchant's records and usage, with what they replace."""
-        opens = isinstance(body["merchant"], dict)
-        if opens:
-            merchant = Merchant(**body["merchant"])
-            owned = self.state.owned.get(merchant.id) or Owned(merchant)
-        else:
-            owned = self.state.owned[body["merchant"]]
+        merchant = body["merchant"]
+        opens = isinstance(merchant, dict)
+        owned = Owned(Merchant(**merchant)) if opens else self.state.owned[merchant]
         rows = owned.rows
         changes = []
         for put in body.get("puts", ()):

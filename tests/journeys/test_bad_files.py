@@ -51,6 +51,13 @@ def _twice(file: bytes) -> bytes:
     return sealed(found)
 
 
+def _added_again(file: bytes) -> bytes:
+    """A step that adds the merchant who is there already."""
+    own = next(body for kind, body in lines(file) if kind == "merchant")
+    del own["usage"]
+    return changed(file, "step", lambda body: body["parts"][0].update(merchant=own))
+
+
 def _overdue(file: bytes) -> bytes:
     """A clock that stands where every order that is pending should have expired."""
     found = [line for line in lines(file) if line[0] != "step"]
@@ -102,6 +109,11 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "a step too far": (
         "damaged",
         lambda file: changed(file, "step", lambda body: body.update(number=body["number"] + 1)),
+    ),
+    "a step that adds the own merchant again": ("damaged", _added_again),
+    "a step that changes a merchant twice": (
+        "damaged",
+        lambda file: changed(file, "step", lambda body: body.update(parts=body["parts"] * 2)),
     ),
     "a record without what is inside": ("unfit", _lacking("hidden", "renewal", "orders")),
     "an unknown table": (
