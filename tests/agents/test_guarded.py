@@ -117,6 +117,8 @@ def test_a_long_text_is_refused_before_a_tool_reads_it(live: Live) -> None:
         for tool, argument in (("search_docs", "query"), ("call_api", "operation")):
             result = await agent(tool, **{argument: "/" * 100_000})
             assert "Send at most 20,000." in text_of(result), text_of(result)
+        result = await agent("call_api", operation="listOrders", query={"search": "/" * 100_000})
+        assert "larger than 65536 bytes" in text_of(result), text_of(result)
 
     over_http(live.url, work)
 

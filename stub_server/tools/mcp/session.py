@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlencode
 from ...core.members import given
 from ...server.layers.access import CONSOLE
 from ...server.layers.inside import Question, Reply
+from ...server.protocol import LARGEST_HEAD
 from ...server.request import COMMAND, CONTROL
 
 Json: TypeAlias = dict[str, Any]
@@ -150,7 +151,10 @@ class Session:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request, and return the answer, be it a refusal. Controls get the keys."""
+        """Send a request, and return the answer, be it a refusal. Controls get the keys.
+
+        Raises Wrong for one that no socket would take.
+        """
         sent, content = {"user-agent": AGENT}, b""
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -159,6 +163,8 @@ class Session:
         if path.startswith(CONTROL):
             sent.update(self.keys)
         asked = urlencode(given(**(query or {})), doseq=True)
+        if len(path) + len(asked) + sum(map(len, sent.values())) > LARGEST_HEAD:
+            raise Wrong(f"Path, query and headers are larger than {LARGEST_HEAD} bytes. Send less.")
         return await self._ask(Question(method, prefix + path, asked, sent, content))
 
 
