@@ -7,7 +7,7 @@ before, and a chunk is named by its digest. What reads checks that, and raises D
 
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
@@ -289,11 +289,17 @@ def commit(session: Session, batch: Batch, holder: int) -> set[int]:
         for statement, values in changes:
             session.run(statement, *values)
         steps = [step for step in batch.steps if step[0] >> STEPS not in lost]
-        for begin in range(0, len(steps), _AT_ONCE):
-            few = steps[begin : begin + _AT_ONCE]
-            places = ", ".join(["(?, ?, ?)"] * len(few))
-            session.run(f"insert into steps values {places}", *chain(*few))  # noqa: S608 - no values
+        if steps:
+            insert_steps(session, steps)
     return lost
+
+
+def insert_steps(session: Session, steps: Sequence[Values]) -> None:
+    """Add steps, many with each statement."""
+    for begin in range(0, len(steps), _AT_ONCE):
+        few = steps[begin : begin + _AT_ONCE]
+        places = ", ".join(["(?, ?, ?)"] * len(few))
+        session.run(f"insert into steps values {places}", *chain(*few))  # noqa: S608 - no values
 
 
 def _rows_changed(session: Session, batch: Batch, holder: int) -> set[int]:
