@@ -33,6 +33,9 @@ class Ends(NamedTuple):
         return Ends(self.oldest_after, self.oldest_before, self.newest_after, self.newest_before)
 
 
+NONE = Ends()
+
+
 def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
     """How two lists differ at their ends; without a stretch in common, all their items do."""
     first, second = _start_in_common(before, after)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.clock import ClockState, iso
-from ..core.ends import Ends
+from ..core.ends import NONE, Ends
 from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..core.timers import Timer
@@ -315,7 +315,7 @@ class Draft:
             used=self._used(),
             size=sum([change.size for change in changes]),
         )
-        event_ends = reply_ends = Ends()
+        event_ends = reply_ends = NONE
         if self._events:
             event_ends = Ends(events.outgoing(self._events), newest_after=tuple(self._events))
         if saved is not None:

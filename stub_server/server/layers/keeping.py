@@ -98,7 +98,10 @@ class Keeping:
         """
         redactor = self._redactor
         line = "\n".join((trace.path, *trace.warnings))
-        if not redactor.suspects_line(line) and not redactor.suspects(trace.query):
+        is_suspect = redactor.suspects_line(line)
+        if trace.query:
+            is_suspect = is_suspect or redactor.suspects(trace.query)
+        if not is_suspect:
             return False
         trace.path = redactor.line(trace.path.encode("utf-8", "surrogatepass")).decode(
             "utf-8", "surrogatepass"
