@@ -22,7 +22,7 @@ from .events import Event
 from .replies import Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
-from .tables.store import Store, Usage
+from .tables.store import Store
 from .tables.table import Table
 
 TEST = "webhook.test"
@@ -340,9 +340,13 @@ class Draft:
     def _used(self) -> tuple[Used, ...]:
         """The keys that were used since the last step, and those that the draft deletes."""
         usage, used = self.store.usage, dict(self.store.unrecorded)
-        after: dict[str, Usage | None] = {ident: usage.get(ident) for ident in used}
+        deleted = set()
         for ident, (table, _, version) in self._versions.items():
             if table == "api_keys" and version is None and ident in usage:
                 used.setdefault(ident, usage[ident])
-                after[ident] = None
-        return tuple([Used(ident, after[ident], before) for ident, before in used.items()])
+                deleted.add(ident)
+        found = []
+        for ident, before in used.items():
+            after = None if ident in deleted else usage.get(ident)
+            found.append(Used(ident, after, before))
+        return tuple(found)

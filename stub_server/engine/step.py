@@ -201,13 +201,13 @@ class Step(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it keeps alive."""
-        events = self.event_ends if self.restores else (self.event_ends.oldest_before,)
         size = OVERHEAD + OVERHEAD_EACH * (
             len(self.events) + len(self.timers_set) + len(self.timers_fired)
         )
         for part in self.parts:
             size += part.size
-        for event in chain(*events):
+        kept = chain(*self.event_ends) if self.restores else self.event_ends.oldest_before
+        for event in kept:
             size += event.size
         for saved in chain(*self.reply_ends):
             size += len(saved.body)

@@ -393,6 +393,10 @@ def cast_of(schema: Json) -> Callable[[str], Any] | None:
     return None
 
 
+def _is_key(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_KEY and "\0" not in text
+
+
 def check_names(body: Json, places: tuple[Place, ...]) -> None:
     """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
     wrong = []
@@ -400,10 +404,8 @@ def check_names(body: Json, places: tuple[Place, ...]) -> None:
         node: Any = body
         for step in place:
             node = node.get(step) if type(node) is dict else None
-        if node and type(node) is dict:
-            longest = max(map(len, node))
-            if "" in node or longest > LONGEST_KEY or "\0" in "".join(node):
-                wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
+        if type(node) is dict and not all(map(_is_key, node)):
+            wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
         raise Conflict(
