@@ -7,7 +7,6 @@ items. The journal is not part of the state.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -56,13 +55,12 @@ class Budget:
 class Bounded(Queue[T]):
     """Items in order, of which the oldest are dropped when they take too many bytes."""
 
-    __slots__ = ("__weakref__", "_sizes", "budget")
+    __slots__ = ("__weakref__", "budget")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared with other sandboxes."""
         super().__init__()
         self.budget = budget
-        self._sizes: deque[int] = deque()
 
     def _add(self, item: T, number: int, most: int) -> None:
         """Add an item.
@@ -73,7 +71,6 @@ class Bounded(Queue[T]):
         if not items:
             budget.join(self)
         items.append(item)
-        self._sizes.append(size)
         self.size += size
         budget.used += size
         while len(items) > number or self.size > most:
@@ -83,9 +80,9 @@ class Bounded(Queue[T]):
 
     def _drop(self) -> T:
         """Drop the oldest item."""
-        item, size = self._items.popleft(), self._sizes.popleft()
-        self.size -= size
-        self.budget.used -= size
+        item = self._items.popleft()
+        self.size -= item.size
+        self.budget.used -= item.size
         return item
 
     def forget(self, size: int) -> None:
