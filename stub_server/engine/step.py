@@ -201,16 +201,16 @@ class Step(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it keeps alive."""
-        size = OVERHEAD + OVERHEAD_EACH * (
-            len(self.events) + len(self.timers_set) + len(self.timers_fired)
-        )
+        own = (*self.event_ends.newest_after, *self.timers_set, *self.timers_fired)
+        size = OVERHEAD + OVERHEAD_EACH * len(own)
         for part in self.parts:
             size += part.size
         kept = chain(*self.event_ends) if self.restores else self.event_ends.oldest_before
         for event in kept:
             size += event.size
-        for saved in chain(*self.reply_ends):
-            size += len(saved.body)
+        if any(self.reply_ends):  # few requests have an Idempotency-Key
+            for saved in chain(*self.reply_ends):
+                size += len(saved.body)
         return size
 
     def __repr__(self) -> str:

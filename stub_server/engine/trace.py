@@ -100,8 +100,9 @@ class Trace:
         if self.after is None:
             self.before = step.number - 1
         self.after = step.number
-        if step.events:
-            self.events += tuple([event.id for event in step.events])
+        events = step.events
+        if events:
+            self.events += tuple([event.id for event in events])
             for change in step.changes:
                 if change.before is None and change.table == "webhook_logs":
                     self.deliveries += (change.id,)

@@ -86,12 +86,13 @@ class Groups(Derived):
 
     def group(self, value: Hashable) -> Any:
         """The group of a value, to write to it; a new one where there is none."""
-        if value in self.shared:
+        found = self.data.get(value)
+        if found is None:
+            found = self.data[value] = self.empty()
+        elif self.shared and value in self.shared:
             self.shared.remove(value)
-            self.data[value] = self.data[value].copy()
-        elif value not in self.data:
-            self.data[value] = self.empty()
-        return self.data[value]
+            found = self.data[value] = found.copy()
+        return found
 
 
 class Index(Groups):
