@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cached_property
+from itertools import chain
 from random import Random
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -14,12 +16,13 @@ import orjson
 from ..core.clock import SECOND
 from ..core.problem import Conflict, NotFound, detail
 from ..core.record import Body, without
-from ..core.text import MOST_WILDCARDS, glob, has_many_wildcards
+from ..core.text import MOST_GLOBS, MOST_WILDCARDS, glob, has_many_wildcards, is_glob
 
 MOST = 100
 # the schema accepts each member, and together or as they are they can mean nothing
 CONFLICT = "fault_conflict"
 LONGEST_DELAY = 60_000  # ms
+MOST_ITEMS = 100  # of a list, that a rule looks at
 OF_THE_ORIGIN = (
     "set-cookie",
     "clear-site-data",
@@ -57,8 +60,43 @@ BodyPath: TypeAlias = tuple[str | int | None, ...]
 _is_path = re.compile(r"\$(?:\.[A-Za-z_][A-Za-z0-9_-]*|\[(?:[0-9]{1,4}|\*)\])+").fullmatch
 # of a path: a member, or items of a list
 _step = re.compile(r"\.([A-Za-z0-9_-]+)|\[([0-9]+|\*)\]")
+_OF_ITEMS = 20  # how many characters of a header the items of a list weigh as much as
 Texts = Mapping[str, str]
 """What a request or a delivery has for the members of a `match` that are texts."""
+
+
+class Looked:
+    """A body that rules look into: it is parsed, and each path followed, once for all of them."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read, self._found = read, dict[BodyPath, list[Any]]()
+
+    def at(self, path: BodyPath) -> Sequence[Any]:
+        """The values at a path, objects and lists as their texts."""
+        if path not in self._found:
+            values = self._inside(path)
+            self._found[path] = [_text_of(value) for value in values]
+        return self._found[path]
+
+    def _inside(self, path: BodyPath) -> list[Any]:
+        values = [self._body]
+        for step in path:
+            inner: list[Any] = []
+            for value in values:
+                inner += _inside(value, step)
+            values = inner[:MOST_ITEMS]
+        return values
+
+    @cached_property
+    def _body(self) -> Any:
+        return self._read()
+
+
+def _text_of(value: Any) -> Any:
+    """The text of an object or a list; any other value as it is."""
+    if isinstance(value, dict | list):
+        return orjson.dumps(value).decode()
+    return value
 
 
 class Effect(NamedTuple):
@@ -122,11 +160,21 @@ class Fault:
         self.patterns: list[str] = [*self._texts.values(), *match.get("header", {}).values()]
         self.patterns += [wanted for _, wanted in self._body if isinstance(wanted, str)]
 
-    def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
+    @property
+    def effort(self) -> int:
+        """How many characters of globs a request is compared with at most, those of each item."""
+        found = sum(len(pattern) for pattern in self.patterns if is_glob(pattern))
+        for path, wanted in self._body:
+            if None in path:
+                length = len(wanted) if isinstance(wanted, str) and is_glob(wanted) else 1
+                found += _OF_ITEMS * length
+        return found
+
+    def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Looked) -> bool:
         """Whether a request or a delivery meets all conditions.
 
         `headers` are those of a request, with names in lower case; a body of no rule that reads it
-        may be left out.
+        is not parsed.
         """
         for name, wanted in self._texts.items():
             if not glob(wanted, texts[name]):
@@ -134,7 +182,7 @@ class Fault:
         for header, wanted in self._headers:
             if header not in headers or not glob(wanted, headers[header].decode("latin-1")):
                 return False
-        return all(_has(body, path, wanted) for path, wanted in self._body)
+        return all(_has(body.at(path), wanted) for path, wanted in self._body)
 
     def fires(self, now: int, random: Random) -> bool:
         """Count a request or delivery that met the `match`, and return whether the
@@ -205,10 +253,14 @@ class Faults:
 
     def _check_wildcards(self, added: Fault) -> None:
         """Check that one request can be compared with all rules. Raises Conflict."""
-        patterns = list(added.patterns)
-        for rule in self.rules.values():
-            patterns += rule.patterns
-        if has_many_wildcards(patterns):
+        rules = [added, *self.rules.values()]
+        if sum(rule.effort for rule in rules) > MOST_GLOBS:
+            raise Conflict(
+                f"The texts with wildcards of a sandbox's fault rules have at most {MOST_GLOBS}"
+                " characters: delete a rule first.",
+                code="too_many_faults",
+            )
+        if has_many_wildcards(chain.from_iterable(rule.patterns for rule in rules)):
             raise Conflict(
                 f"The fault rules of a sandbox have at most {MOST_WILDCARDS} wildcards: delete a"
                 " rule first.",
@@ -245,10 +297,11 @@ class Faults:
         """The effects on a request, in the order of the rules: of those that read its body, or of
         the others.
         """
+        looked = Looked(lambda: body)
         for fault in self.rules.values():
             if not fault.enabled or fault.is_for_deliveries or fault.reads_body is not reads_body:
                 continue
-            if fault.fits(texts, headers, body) and fault.fires(now, self._random):
+            if fault.fits(texts, headers, looked) and fault.fires(now, self._random):
                 yield fault.effect(self._random)
 
     def by_delivery(self, texts: Texts, payload: bytes, now: int, *, is_seeded: bool) -> Effect:
@@ -258,12 +311,12 @@ class Faults:
         Webhooks that the seed made are meant only by rules that name an address.
         """
         found: list[Effect] = []
+        body = Looked(lambda: orjson.loads(payload))
         for fault in self.rules.values():
             if not fault.enabled or not fault.is_for_deliveries:
                 continue
             if is_seeded and not fault.names_address:
                 continue
-            body = orjson.loads(payload) if fault.reads_body else None
             if fault.fits(texts, {}, body) and fault.fires(now, self._random):
                 found.append(fault.effect(self._random))
                 if not found[-1].only_waits:
@@ -306,14 +359,8 @@ def _body_path(text: str) -> BodyPath:
     return tuple(steps)
 
 
-def _has(body: Any, path: BodyPath, wanted: Any) -> bool:
+def _has(values: Sequence[Any], wanted: Any) -> bool:
     """Whether one of the values at a path of a body is as wanted."""
-    values = [body]
-    for step in path:
-        inner: list[Any] = []
-        for value in values:
-            inner += _inside(value, step)
-        values = inner
     return any(_equal(wanted, value) for value in values)
 
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from stub_server.contract.document import Operation
-from stub_server.engine.fault_rules import PRESETS
+from stub_server.engine.fault_rules import PRESETS, Faults, Looked
 from stub_server.testing import Sandbox
 
 from ..conftest import Serve
@@ -492,3 +492,33 @@ def test_patterns_of_all_rules_are_compiled_in_a_turn(sandbox: Sandbox) -> None:
     refused(sandbox.control.post("/faults", json=other), 409, "too_many_faults")
     new_rule(sandbox, {"status": 503}, match={"body": {"$.name": "*b" * 56}})
     assert [200] == statuses(sandbox, 1)
+
+
+def test_few_long_texts_with_wildcards_are_compared_with_a_request(sandbox: Sandbox) -> None:
+    """A hundred rules with the same twenty of them held everybody up for a second, each time."""
+    header = {f"x-{number}": f"*{'a' * 98}{'?' * 98}b*" for number in range(20)}
+    for _ in range(4):
+        new_rule(sandbox, {"status": 503}, match={"header": header})
+    other = {"then": {"status": 503}, "match": {"body": {"$.items[*].description": "*a" * 15}}}
+    refused(sandbox.control.post("/faults", json=other), 409, "too_many_faults")
+    plain = {"x-0": "a" * 200}
+    new_rule(sandbox, {"status": 503}, match={"header": plain})
+    assert [200] == statuses(sandbox, 1)
+
+
+def test_the_body_of_a_delivery_is_parsed_once_for_all_rules() -> None:
+    rules, read = Faults(1), list[str]()
+    match = {"event": "*", "body": {"$.data": "*", "$.data.items[*]": 100}}
+    for _ in range(3):
+        rules.add({"match": match, "then": {"webhook_drop": True}}, 0)
+
+    def payload() -> Json:
+        read.append("")
+        return {"data": {"items": [*range(200)]}}
+
+    looked = Looked(payload)
+    texts = {"event": "order.paid"}
+    for rule in rules.rules.values():
+        assert not rule.fits(texts, {}, looked)  # the hundred-and-first item
+    assert [""] == read
+    assert [*range(100)] == looked.at(("data", "items", None))

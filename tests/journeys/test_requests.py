@@ -336,3 +336,9 @@ def test_many_different_globs_are_not_compiled(sandbox: Sandbox) -> None:
         "validation_error",
     )
     verify(sandbox, 409, request={"body": {f"m{number}": "*" for number in range(900)}})
+    same = {f"m{number}": f"*{'a' * 98}{'?' * 98}b*" for number in range(90)}
+    refused(
+        sandbox.control.post("/requests/verify", json={"request": {"body": same}}),
+        422,
+        "validation_error",
+    )

@@ -16,7 +16,15 @@ from ...contract.formats import end_of_range
 from ...contract.source import nodes
 from ...core.problem import Invalid, detail
 from ...core.record import Body, has_more_values
-from ...core.text import MOST_WILDCARDS, glob, has_many_wildcards, nearest, shortened
+from ...core.text import (
+    MOST_GLOBS,
+    MOST_WILDCARDS,
+    glob,
+    has_many_wildcards,
+    is_glob,
+    nearest,
+    shortened,
+)
 from ...engine.trace import Trace
 from ..request import CONTROL
 from .entries import body_of, has_status, joined, plain
@@ -200,12 +208,14 @@ def _check_size(body: Body) -> None:
     for _, node in nodes(body):
         values = node.values() if isinstance(node, dict) else node
         for value in values:
-            if isinstance(value, str) and ("*" in value or "?" in value):
+            if isinstance(value, str) and is_glob(value):
                 globs.append(value)
     if any(len(pattern) > LONGEST_GLOB for pattern in globs):
         raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
     if has_many_wildcards(globs):
         raise _too_much(f"At most {MOST_WILDCARDS} wildcards can be expected.")
+    if sum(map(len, globs)) > MOST_GLOBS:
+        raise _too_much(f"The globs have at most {MOST_GLOBS} characters together.")
 
 
 def _too_much(message: str) -> Invalid:
