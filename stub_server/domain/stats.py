@@ -5,7 +5,8 @@ is made.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from heapq import nsmallest
 
 from ..contract.lifecycles import Lifecycle
 from ..core.money import reais
@@ -83,15 +84,15 @@ class OrderFold:
             return None
         return round(sum(first[state] for state in sets["settled"]) / decided, 4)
 
-    def top_plans(self, names: dict[str, str]) -> list[Body]:
+    def top_plans(self, plan_of: Callable[[str], Body | None]) -> list[Body]:
         """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""
         ranked = []
         for plan in self.plan_orders.keys() | self.plan_net.keys():
             ranked.append((-self.plan_net[plan], -self.plan_orders[plan], plan))
-        ranked.sort()
         shown = []
-        for net, orders, plan in ranked[:TOP_PLANS]:
-            name = names.get(plan, "(deleted)")
+        for net, orders, plan in nsmallest(TOP_PLANS, ranked):
+            found = plan_of(plan)
+            name = "(deleted)" if found is None else found["name"]
             shown.append(
                 {"planId": plan, "name": name, "orders_count": -orders, "revenue": reais(-net)}
             )

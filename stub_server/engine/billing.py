@@ -149,10 +149,12 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
 
 def running_of(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
     """The running subscription of a customer to a plan; there are never two."""
-    table, of = draft.store.subscriptions, (customer_id, plan_id)
-    for row in table.rows_of("customerId+planId", of):
-        if is_running(draft, row):
-            return row
+    table = draft.store.subscriptions
+    running = [(plan_id, state) for state in draft.states("Subscription", "running")]
+    for key in reversed(table.bucket("customerId+planId", (customer_id, plan_id))):
+        record = table.rows[key]
+        if table.is_in(record.id, "planId+status", running):
+            return table.parse(record)
     return None
 
 

@@ -8,7 +8,7 @@ indexes, counts and sums show the sandbox before it. A draft never spans an `awa
 that waits records its step first. It is void once another step was recorded.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.clock import ClockState, iso
@@ -128,6 +128,16 @@ class Draft:
         """Set a timer: a job for a record at an instant (ms)."""
         number = self.sandbox.timers.last + len(self._later) + 1
         self._later.append(Timer(due, number, job, self.store.merchant.id, subject))
+
+    def some(self, rows: Iterable[Row], job: str, subject: str, most: int) -> Iterator[Row]:
+        """The first records of several, as many as one step changes; where there are more, the job
+        is due again, at once.
+        """
+        for number, row in enumerate(rows):
+            if number == most:
+                self.at(self.now, job, subject)
+                return
+            yield row
 
     def fired(self, timer: Timer) -> None:
         """The job of this timer is done."""

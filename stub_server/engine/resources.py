@@ -3,11 +3,14 @@ events and timers.
 """
 
 from ..contract.lifecycles import Move
-from ..core.clock import parse_iso
+from ..core.clock import iso, parse_iso
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..domain.api_keys import state
 from .draft import Draft
 from .tables.table import Table
+
+CLEARING_PROJECT, CLEARING_PLAN = "project.clear", "plan.clear"
+MOST_DROPPED, MOST_CLEARED = 200, 50  # records of one step
 
 
 def change(
@@ -75,6 +78,25 @@ def project_moved(draft: Draft, record: Record, moved: Move) -> None:
         draft.at(draft.now, "project.reopen", record.id)
     if moved.to == "archived":
         draft.at(draft.now, "project.close", record.id)
+
+
+def clear_project(draft: Draft, project_id: str) -> None:
+    """Drop the plans and products of a project that is deleted, of many some now and the others at
+    once.
+    """
+    for table in (draft.store.plans, draft.store.products):
+        rows = table.rows_of("projectId", project_id)
+        for row in draft.some(rows, CLEARING_PROJECT, project_id, MOST_DROPPED):
+            draft.drop(table, row)
+
+
+def clear_plan(draft: Draft, plan_id: str) -> None:
+    """Take a plan that is deleted out of products, of many some now and the others at once."""
+    table = draft.store.products
+    rows = table.rows_of("plans", plan_id)
+    for row in draft.some(rows, CLEARING_PLAN, plan_id, MOST_CLEARED):
+        left = [ident for ident in row.public["planIds"] if ident != plan_id]
+        draft.update(table, row, row.public | {"planIds": left, "updatedAt": iso(draft.now)})
 
 
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:

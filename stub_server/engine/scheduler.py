@@ -6,7 +6,9 @@ them.
 """
 
 import logging
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from ..core.clock import iso
@@ -16,7 +18,7 @@ from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import Timer, Timers
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
-from . import attempts, billing, ordering, renewals
+from . import attempts, billing, ordering, renewals, resources
 from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft
 from .sandbox import Sandbox
@@ -25,6 +27,7 @@ from .tables.table import Table
 
 # records that one step of a job changes at most: each may open deliveries to twenty webhooks
 MOST_CHANGED = 25
+MOST_RESUMED = 200  # subscriptions that get a timer in one step
 log = logging.getLogger("stub_server")
 
 Job: TypeAlias = Callable[[Draft, str], None]
@@ -187,7 +190,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     table = draft.store.webhook_logs
     states = draft.states("WebhookLogEntry", "open")
     waiting = _rows_in(table, "webhookId", subject, states)
-    for row in _some(draft, CALLING_OFF, subject, waiting):
+    for row in draft.some(waiting, CALLING_OFF, subject, MOST_CHANGED):
         draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
 
 
@@ -197,41 +200,45 @@ def _close_project(draft: Draft, subject: str) -> None:
     """
     payable = draft.states("Order", "payable")
     unpaid = _rows_in(draft.store.orders, "projectId", subject, payable)
-    for row in _some(draft, "project.close", subject, unpaid):
+    for row in draft.some(unpaid, "project.close", subject, MOST_CHANGED):
         ordering.cancel(draft, row)
-    members = _members(draft, subject)
-    going_on = (row for row in members if not row.public["cancel_at_period_end"])
-    for row in _some(draft, "project.close", subject, going_on):
+    members = draft.store.subscriptions.rows_of("going_on", subject)
+    for row in draft.some(members, "project.close", subject, MOST_CHANGED):
         billing.end_later(draft, row)
 
 
 def _reopen_project(draft: Draft, subject: str) -> None:
     """The project is no longer suspended: each of its subscriptions is resumed."""
-    for row in _members(draft, subject):
-        draft.at(draft.now, "subscription.resume", row.id)
+    _resume_after(draft, subject, 0)
 
 
-def _members(draft: Draft, project_id: str) -> Iterator[Row]:
-    """The running subscriptions of a project."""
-    running = draft.states("Subscription", "running")
-    return _rows_in(draft.store.subscriptions, "projectId", project_id, running)
+def _go_on_reopening(draft: Draft, subject: str) -> None:
+    """The subscriptions of the project after this one."""
+    record = draft.store.subscriptions.find(subject)
+    if record is not None:
+        row = draft.store.subscriptions.parse(record)
+        _resume_after(draft, row.public["projectId"], record.key)
+
+
+def _resume_after(draft: Draft, project_id: str, key: int) -> None:
+    """Resume the running subscriptions of a project after that of a key; of many some now, and the
+    others at once.
+    """
+    table, running = draft.store.subscriptions, draft.states("Subscription", "running")
+    buckets = [table.bucket("projectId+status", (project_id, state)) for state in running]
+    keys = sorted(chain.from_iterable(buckets))
+    begin = bisect_right(keys, key)
+    chosen = [table.rows[each].id for each in keys[begin : begin + MOST_RESUMED]]
+    for ident in chosen:
+        draft.at(draft.now, "subscription.resume", ident)
+    if begin + MOST_RESUMED < len(keys):
+        draft.at(draft.now, "subscription.reopen", chosen[-1])
 
 
 def _rows_in(table: Table, index: str, ident: str, states: Iterable[str]) -> Iterator[Row]:
     """The records of a project or a webhook (`index`) in each of these states."""
     for state_ in states:
         yield from table.rows_of(f"{index}+status", (ident, state_))
-
-
-def _some(draft: Draft, job: str, subject: str, rows: Iterable[Row]) -> Iterator[Row]:
-    """The first records of several, as many as one step changes; where there are more, the job is
-    due again.
-    """
-    for number, row in enumerate(rows):
-        if number == MOST_CHANGED:
-            draft.at(draft.now, job, subject)
-            return
-        yield row
 
 
 def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
@@ -261,6 +268,7 @@ JOBS: Mapping[str, Job] = {
     "order.refund": _on_order("refundable", billing.refund),
     "subscription.activate": _on_subscription(renewals.activate),
     "subscription.renew": _on_subscription(renewals.renew),
+    "subscription.reopen": _go_on_reopening,
     "subscription.resume": _on_subscription(renewals.end_suspension),
     "subscription.end": _on_subscription(renewals.end_period),
     "subscription.charge": _on_subscription(renewals.charge_again),
@@ -268,6 +276,8 @@ JOBS: Mapping[str, Job] = {
     "api_key.expire": _expire_key,
     "project.close": _close_project,
     "project.reopen": _reopen_project,
+    resources.CLEARING_PROJECT: resources.clear_project,
+    resources.CLEARING_PLAN: resources.clear_plan,
     ANSWERING: attempts.answer_delivery,
     CALLING_OFF: _call_off,
 }

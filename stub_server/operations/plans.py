@@ -46,15 +46,13 @@ def delete_plan(work: Work, ident: str) -> Reply:
     running = store.running("planId", ident)
     payable = work.lifecycle("Order").sets["payable"]
     pending = sum(store.orders.count("planId+status", (ident, status)) for status in payable)
-    rules.check_unused(running, pending, ordering.payable_late(work.draft, "planId", ident))
-    project_id = row.public["projectId"]
-    work.draft.emit_change(store.plans, row.record, "deleted", project_id)
+    late = None
+    if not (running or pending):
+        late = ordering.payable_late(work.draft, "planId", ident)
+    rules.check_unused(running, pending, late)
+    work.draft.emit_change(store.plans, row.record, "deleted", row.public["projectId"])
     work.draft.drop(store.plans, row)
-    for product in store.products.rows_of("projectId", project_id):
-        if ident in product.public["planIds"]:
-            left = [plan_id for plan_id in product.public["planIds"] if plan_id != ident]
-            after = product.public | {"planIds": left, "updatedAt": work.now_text}
-            work.draft.update(store.products, product, after)
+    resources.clear_plan(work.draft, ident)
     return reply.message("Plan deleted.")
 
 

@@ -13,8 +13,7 @@ async def list_products(work: Work, query: Body) -> Reply:
     table = work.store.products
     found = query_of(work, table, query, handled=("planId",))
     if "planId" in query:
-        plan_id = query["planId"].lower()
-        found.where = lambda row: plan_id in row.public["planIds"]
+        found.only("plans", query["planId"].lower())
     return await listed(work, table, found, "Products retrieved.", "products")
 
 

@@ -67,13 +67,13 @@ def delete_project(work: Work, ident: str) -> Reply:
     orders = 0
     for status in {*sets["kept"], *sets["payable"]}:
         orders += store.orders.count("projectId+status", (ident, status))
-    late = ordering.payable_late(work.draft, "projectId", ident)
-    rules.check_idle(orders, store.running("projectId", ident), late)
+    running, late = store.running("projectId", ident), None
+    if not (orders or running):
+        late = ordering.payable_late(work.draft, "projectId", ident)
+    rules.check_idle(orders, running, late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
     work.draft.emit_move(store.projects, row.record, moved, ident)
-    for table in (store.plans, store.products):
-        for below in table.rows_of("projectId", ident):
-            work.draft.drop(table, below)
+    resources.clear_project(work.draft, ident)
     work.draft.drop(store.projects, row)
     return reply.value({"error": False, "data": {}, "message": "Project deleted."})
 
@@ -102,7 +102,6 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
     since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
-    names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}
     subscribers = {"total": len(subscriptions.members("subscribers", ident))}
     for state in work.lifecycle("Subscription").states:
         subscribers[state] = subscriptions.count("projectId+status", (ident, state))
@@ -110,7 +109,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
         "subscribers": subscribers,
         # Nothing is renewed in an archived project.
         "mrr": 0.0 if archived else monthly_revenue(subscriptions.members("active_terms", ident)),
-        "plans_count": len(names),
+        "plans_count": store.plans.count("projectId", ident),
         "products_count": store.products.count("projectId", ident),
     }
     generated_at = work.now_text
@@ -127,7 +126,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
         "revenue": orders.revenue(),
         "conversion_rate": orders.conversion(),
         **now,
-        "top_plans": orders.top_plans(names),
+        "top_plans": orders.top_plans(store.plans.peek),
         "generated_at": generated_at,
     }
     return reply.value({"error": False, "data": {"stats": stats}, "message": "Project statistics."})

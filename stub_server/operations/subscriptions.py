@@ -3,13 +3,12 @@
 Paid orders open them and time changes them; the API only lists them.
 """
 
-from collections.abc import Iterator
-
 from ..contract.formats import end_of_range
 from ..core.clock import iso_or_none
 from ..core.record import Body
-from ..core.slices import at_once
+from ..core.slices import Sliced
 from ..engine.tables.specs import LAST, searched
+from ..engine.tables.table import Table
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
 
@@ -29,16 +28,29 @@ async def list_subscriptions(work: Work, query: Body) -> Reply:
     if "id" in query:
         found.only("id", query["id"].lower())
     if "search" in query:
-        found.only("id", *_of_customers(work, query["search"]))
+        found.only("id", *await _searched(work, query["search"]))
     return await listed(work, table, found, "Subscriptions retrieved.", "subscriptions")
 
 
-def _of_customers(work: Work, wanted: str) -> Iterator[str]:
-    """The subscriptions of customers whom the caller sees and a text finds."""
-    customers, subscriptions = work.store.customers, work.store.subscriptions
+async def _searched(work: Work, wanted: str) -> list[str]:
+    """The subscriptions of customers whom the caller sees and a text finds; others are served
+    meanwhile.
+    """
+    customers = work.store.customers
+    customers.readers += 1
+    try:
+        return await work.server.sandboxes.worker.in_slices(_of_customers(work, customers, wanted))
+    finally:
+        customers.readers -= 1
+
+
+def _of_customers(work: Work, customers: Table, wanted: str) -> Sliced[list[str]]:
+    found = []
     texts = customers.views.texts["search"].data
-    for key in at_once(searched(texts, customers.order, wanted)):
-        ident = customers.rows[key].id
+    for key in (yield from searched(texts, customers.order, wanted)):
+        yield
+        ident, subscriptions = customers.rows[key].id, work.store.subscriptions
         if work.sees_customer(ident):
             for each in subscriptions.bucket("customerId", ident):
-                yield subscriptions.rows[each].id
+                found.append(subscriptions.rows[each].id)
+    return found

@@ -119,7 +119,11 @@ def _matching(table: Table, query: Query) -> Search:
     """
     conditions: list[list[Keys]] = []
     for name, values in _paired(table, query.conditions):
-        conditions.append([table.keys_with(name, value) for value in values])
+        if name == "id":  # tens of thousands, where they are those of customers
+            keys = [table.keys[each] for each in values if each in table.keys]
+            conditions.append([(yield from _in_order(table, keys))])
+        else:
+            conditions.append([table.keys_with(name, value) for value in values])
     if query.between is not None:
         conditions.append([(yield from _between(table, *query.between))])
     if not conditions:
@@ -162,7 +166,11 @@ def _between(table: Table, name: str, low: Any, high: Any) -> Search:
         start = bisect_left(order, (low,))
     if high is not None:
         stop = bisect_left(order, (high,))
-    keys = [key for _, key in order[start:stop]]
+    return (yield from _in_order(table, [key for _, key in order[start:stop]]))
+
+
+def _in_order(table: Table, keys: Keys) -> Search:
+    """Keys in the order of their creation."""
     if len(keys) <= LOOKED_UP:
         return sorted(keys)
     return (yield from filtered(table.order, set(keys).__contains__))

@@ -219,6 +219,15 @@ def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hid
     }
 
 
+def _of_product(public: Body, hidden: Body) -> Body:
+    return _described(public, hidden) | {"plans": frozenset(public["planIds"])}
+
+
+def _going_on(running: Collection[str], public: Body, hidden: Body) -> Body:
+    ends = public["cancel_at_period_end"] or public["status"] not in running
+    return {"going_on": None if ends else public["projectId"]}
+
+
 def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Body:
     project, customer, status = public["projectId"], public["customerId"], public["status"]
     is_running = status in running
@@ -226,6 +235,7 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
     # kind is counted.
     terms = cents(public["amount"]), public["interval"], public["interval_count"]
     return {
+        **_going_on(running, public, hidden),
         "next_billing_at": public["next_billing_at"] or LAST,
         "subscribers": (project, customer),
         "active_subscribers": (project, customer) if is_running else None,
@@ -279,6 +289,7 @@ def table_specs(
     its unique keys.
     """
     open_deliveries, orders = tuple(sets["WebhookLogEntry"]["open"]), sets["Order"]
+    running = sets["Subscription"]["running"]
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
@@ -319,8 +330,9 @@ def table_specs(
         ),
         "products": TableSpec(
             "Product",
-            derived=_described,
+            derived=_of_product,
             indexes=("projectId", "type", "status"),
+            tags=("plans",),
             sorts=("name",),
             search=("search",),
         ),
@@ -346,14 +358,24 @@ def table_specs(
         ),
         "subscriptions": TableSpec(
             "Subscription",
-            derived=partial(_of_subscription, sets["Subscription"]["running"]),
-            indexes=("projectId", "planId", "status", "customerId", "cancel_at_period_end"),
+            derived=partial(_of_subscription, running),
+            indexes=(
+                "projectId",
+                "planId",
+                "status",
+                "customerId",
+                "cancel_at_period_end",
+                "going_on",
+            ),
             pairs=("projectId+status", "planId+status", "customerId+planId"),
             sorts=("next_billing_at",),
             distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
             mirrors=("customer", "plan"),
             ruled=TableSpec(
-                "Subscription", pairs=("projectId+status", "planId+status", "customerId+planId")
+                "Subscription",
+                derived=partial(_going_on, running),
+                indexes=("going_on",),
+                pairs=("projectId+status", "planId+status", "customerId+planId"),
             ),
         ),
         "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),

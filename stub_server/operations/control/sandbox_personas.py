@@ -1,5 +1,7 @@
 """Personas: a new customer who has lived a life up to now, such as one whose renewal is overdue."""
 
+from itertools import islice
+
 from ...core.problem import Conflict, reference_not_found
 from ...core.record import Body
 from ...data.newcomers import live, offers_of
@@ -10,6 +12,8 @@ from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work
 from .named import open_referred
+
+MOST_PLANS = 200  # that one may be about, where none is named: the oldest, which have a past
 
 
 def add_persona(work: Work, body: Body) -> Reply:
@@ -53,14 +57,14 @@ def _plans(work: Work, body: Body) -> list[Body]:
     if project is not None and project["status"] != "active":
         message = f"The project is {project['status']}, and only an active one takes orders."
         raise Conflict.at("projectId", message, "project_not_active")
-    plans = []
-    for row in store.plans.all_rows():
-        is_of_project = project is None or row.public["projectId"] == project["id"]
-        if is_of_project and _is_on_sale(store, row.public):
-            plans.append(row.public)
-    return plans
+    rows = store.plans.rows_of("status", "active")
+    if project is not None:
+        rows = store.plans.rows_of("projectId", project["id"])
+    oldest = islice(rows, MOST_PLANS)
+    return [row.public for row in oldest if _is_on_sale(store, row.public)]
 
 
 def _is_on_sale(store: Store, plan: Body) -> bool:
-    project = store.projects.get(plan["projectId"]).public
-    return project["status"] == plan["status"] == "active" and not store.is_sold_out(plan, None)
+    project = store.projects.peek(plan["projectId"]) or {}
+    is_open = project.get("status") == plan["status"] == "active"
+    return is_open and not store.is_sold_out(plan, None)

@@ -1,0 +1,161 @@
+"""No request looks at all records of a kind in one turn of the event loop: others wait meanwhile."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from stub_server.app import create_app
+from stub_server.core import slices
+from stub_server.core.record import Record, Row
+from stub_server.engine import resources, scheduler
+from stub_server.engine.tables.table import Table
+from stub_server.operations.control import sandbox_personas
+from stub_server.server.work import Work
+
+from ..support.live import FROZEN
+from ..support.make import card_body, fresh_cpf
+from .inside import Inside, Json
+
+MANY, AT_ONCE, FEW = 60, 4, 30
+"""Records of a kind, how many one step changes, and how many may be parsed in a turn."""
+
+
+class Shop:
+    """A project with many plans, products that all of one plan unlock, and members of that plan."""
+
+    def __init__(self, inside: Inside) -> None:
+        self.inside, self.app = inside, inside.app
+        self._token = self.app.server.ready_token(self.app.sandboxes.default)
+        project = self.make("/v2/projects", {"name": "Clube", "status": "active"})
+        self.project = project["data"]["project"]["id"]
+        self.plans = [self._plan(number) for number in range(MANY)]
+        self.plan = self.plans[0]["id"]
+        product = {"projectId": self.project, "planIds": [self.plan]}
+        for number in range(MANY):
+            self.make("/v2/products", {**product, "name": f"Aula {number}"})
+
+    def _plan(self, number: int) -> Json:
+        body = {"projectId": self.project, "name": f"Plano {number}", "amount": 49.9}
+        recurring = {"billing_type": "recurring", "interval": "month", "interval_count": 1}
+        body |= {**recurring, "payment_methods": ["credit_card"]}
+        plan: Json = self.make("/v2/plans", body)["plan"]
+        return plan
+
+    def make(self, path: str, body: Json) -> Json:
+        """What a POST has made."""
+        answer = self.inside.ask("POST", path, body, self._token)
+        assert 201 == answer.status, answer.body
+        return answer.json()
+
+    def join(self) -> None:
+        """Many members of the plan."""
+        for _ in range(MANY):
+            order = card_body(self.plans[0])
+            order["customer"] |= {"document": fresh_cpf()}
+            self.make("/v2/orders", order)
+
+    def counted(self, path: str) -> list[Json]:
+        """What a list has."""
+        answer = self.inside.ask("GET", f"{path}&limit=100", None, self._token)
+        found: list[Json] = answer.json()[path.partition("?")[0].rpartition("/")[2]]
+        return found
+
+    def busiest(self, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Json) -> int:
+        """How many records are parsed or looked for in the longest turn of a request and of the
+        jobs that it sets.
+        """
+        counts, parse = [0], Table.parse
+
+        def counting(table: Table, record: Record) -> Row:
+            counts[-1] += 1
+            return parse(table, record)
+
+        def seeing(work: Work, ident: str) -> bool:
+            counts[-1] += 1
+            return bool(ident)
+
+        async def beat() -> None:
+            while True:
+                counts.append(0)
+                await asyncio.sleep(0)
+
+        async def asked() -> None:
+            beating = asyncio.create_task(beat())
+            for target in (path, "/v2/plans"):  # what is due comes before the second one
+                verb = method if target is path else "GET"
+                sent = body if verb == "POST" else None
+                answer = await self.inside.asking(verb, target, sent, self._token)
+                assert answer.status in (200, 201), answer.body
+            beating.cancel()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Table, "parse", counting)
+            patched.setattr(Work, "sees_customer", seeing)
+            self.inside.run(asked())
+        return max(counts)
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    monkeypatch.setattr(slices, "SLICE", 0.00001)
+    for module, name in (
+        (scheduler, "MOST_CHANGED"),
+        (scheduler, "MOST_RESUMED"),
+        (resources, "MOST_DROPPED"),
+        (resources, "MOST_CLEARED"),
+        (sandbox_personas, "MOST_PLANS"),
+    ):
+        monkeypatch.setattr(module, name, AT_ONCE)
+    inside = Inside(create_app(replace(FROZEN, scenario="empty")))
+    yield Shop(inside)
+    inside.close()
+
+
+Ask = tuple[str, Callable[[Shop], str], Json]
+ASKED: dict[str, Ask] = {
+    "stats": ("GET", lambda shop: f"/v2/projects/{shop.project}/stats", {}),
+    "personas": ("POST", lambda shop: "/_sandbox/personas", {"persona": "brand_new"}),
+    "delete a plan": ("DELETE", lambda shop: f"/v2/plans/{shop.plan}", {}),
+    "delete a project": ("DELETE", lambda shop: f"/v2/projects/{shop.project}", {}),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_plans_and_products_are_read_in_several_turns(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    method, path, body = ASKED[name]
+    assert shop.busiest(monkeypatch, method, path(shop), body) < FEW
+    if name == "delete a plan":
+        assert [] == shop.counted(f"/v2/products?planId={shop.plan}")
+        assert MANY == len(shop.counted(f"/v2/products?projectId={shop.project}"))
+    elif name == "delete a project":
+        assert [] == shop.counted(f"/v2/products?projectId={shop.project}")
+        assert [] == shop.counted(f"/v2/plans?projectId={shop.project}")
+
+
+@pytest.mark.parametrize("to", ["suspend", "activate", "archive"])
+def test_members_of_a_project_are_read_in_several_turns(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, to: str
+) -> None:
+    shop.join()
+    if to == "activate":
+        shop.busiest(monkeypatch, "POST", f"/v2/projects/{shop.project}/suspend", {})
+        before = shop.counted("/v2/subscriptions?sort=createdAt")
+        shop.inside.ask("POST", "/_sandbox/clock/advance", {"days": 1})
+    assert shop.busiest(monkeypatch, "POST", f"/v2/projects/{shop.project}/{to}", {}) < FEW
+    members = shop.counted("/v2/subscriptions?sort=createdAt")
+    assert MANY == len(members)
+    assert {to == "archive"} == {each["cancel_at_period_end"] for each in members}
+    if to == "activate":
+        for old, new in zip(before, members, strict=True):
+            assert old["next_billing_at"] < new["next_billing_at"]
+
+
+def test_members_are_searched_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.join()
+    path = "/v2/subscriptions?search=marina"
+    assert shop.busiest(monkeypatch, "GET", path, {}) < FEW
+    assert MANY == len(shop.counted(path))
