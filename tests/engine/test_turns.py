@@ -12,6 +12,7 @@ from stub_server.core.record import Record, Row
 from stub_server.engine import resources, scheduler
 from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
+from stub_server.server.sandboxes import sandboxes
 from stub_server.server.work import Work
 
 from ..support.live import FROZEN
@@ -83,7 +84,7 @@ class Shop:
 
         async def asked() -> None:
             beating = asyncio.create_task(beat())
-            for target in (path, "/v2/plans"):  # what is due comes before the second one
+            for target in (path, "/_sandbox/clock"):  # what is due comes before the second one
                 verb = method if target is path else "GET"
                 sent = body if verb == "POST" else None
                 answer = await self.inside.asking(verb, target, sent, self._token)
@@ -106,6 +107,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         (resources, "MOST_DROPPED"),
         (resources, "MOST_CLEARED"),
         (sandbox_personas, "MOST_PLANS"),
+        (sandboxes, "MOST_CHANGED"),
     ):
         monkeypatch.setattr(module, name, AT_ONCE)
     inside = Inside(create_app(replace(FROZEN, scenario="empty")))
@@ -159,3 +161,13 @@ def test_members_are_searched_in_several_turns(shop: Shop, monkeypatch: pytest.M
     path = "/v2/subscriptions?search=marina"
     assert shop.busiest(monkeypatch, "GET", path, {}) < FEW
     assert MANY == len(shop.counted(path))
+
+
+def test_keys_are_deleted_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may open deliveries to twenty webhooks."""
+    for number in range(MANY):
+        shop.make("/api-keys", {"name": str(number), "scopes": ["plans:read"]})
+    before = len(shop.app.sandboxes.default.store.api_keys)
+    path = "/_sandbox/sandboxes/default/rotate"
+    assert shop.busiest(monkeypatch, "POST", path, {"keys": True}) < FEW
+    assert before - MANY == len(shop.app.sandboxes.default.store.api_keys)

@@ -5,17 +5,20 @@ rotation and rewind.
 import hmac
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 
 from ...core.clock import iso
 from ...core.problem import Conflict, Refusal, gone
 from ...core.record import Body, Record
+from ...core.slices import Sliced
 from ...core.text import glob
 from ...data.keys import keep_newest, ready_pair, renewed
 from ...engine.draft import Draft
 from ...engine.history import free, go_back
 from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
-from ...engine.scheduler import do_due
+from ...engine.scheduler import MOST_CHANGED, do_due
 from ...engine.step import Cause, Step
 from ...engine.tables.store import Store
 from ...storage import sql
@@ -233,7 +236,9 @@ class Sandboxes(MadeSandboxes):
             ready = sandbox.origin.credentials
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
-                made = self._renew_keys(sandbox, cause, deletes_others=keys)
+                made = self._renew_keys(sandbox, cause)
+                dropping = _drop_keys(sandbox, cause, made if keys else [])
+                next(dropping, None)  # before anybody else is served
                 self.keyring.forget(sandbox.name)
                 self.add_keys(sandbox.name, list(keys_of(sandbox)))
                 await self.persistence.store_row(sandbox)
@@ -242,25 +247,20 @@ class Sandboxes(MadeSandboxes):
                     sandbox.renew(earlier)
                     sandbox.origin.credentials = ready
                 raise
+            await self.worker.in_slices(dropping)
             return entry, made
 
-    def _renew_keys(
-        self, sandbox: Sandbox, cause: Cause, *, deletes_others: bool
-    ) -> list[tuple[Store, Record]]:
-        """Give the seeded keys secrets of the new generation.
-
-        Returns the other keys, which may be deleted.
-        """
+    def _renew_keys(self, sandbox: Sandbox, cause: Cause) -> list[tuple[Store, Record]]:
+        """Give the seeded keys secrets of the new generation. Returns the other keys."""
         others = []
         for store in sandbox.stores.values():
-            draft = Draft(sandbox, store, cause)
-            for row in store.api_keys.all_rows():
-                if row.id in sandbox.origin.seeded_keys:
+            draft, table = Draft(sandbox, store, cause), store.api_keys
+            for record in [table.rows[key] for key in table.order]:
+                if record.id in sandbox.origin.seeded_keys:
+                    row = table.parse(record)
                     change_key(draft, row, *renewed(sandbox, row, self.factory.secret))
-                    continue
-                others.append((store, row.record))
-                if deletes_others:
-                    drop_key(draft, row)
+                else:
+                    others.append((store, record))
             draft.record()
         sandbox.origin.credentials = ready_pair(sandbox, self.factory.secret)
         return others
@@ -304,3 +304,19 @@ class Sandboxes(MadeSandboxes):
             sandbox.status.on_due(sandbox)
         await self.worker.in_slices(free(old))
         return entry, step
+
+
+def _drop_keys(
+    sandbox: Sandbox, cause: Cause, keys: Sequence[tuple[Store, Record]]
+) -> Sliced[None]:
+    """Delete API keys, with a pause after as many as one step changes."""
+    for begin in range(0, len(keys), MOST_CHANGED):
+        some = keys[begin : begin + MOST_CHANGED]
+        for store, group in groupby(some, itemgetter(0)):
+            draft = Draft(sandbox, store, cause)
+            for _, record in group:
+                row = draft.open(store.api_keys, record.id)
+                if row is not None:  # nobody has deleted it meanwhile
+                    drop_key(draft, row)
+            draft.record()
+        yield
