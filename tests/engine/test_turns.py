@@ -9,6 +9,7 @@ import pytest
 from stub_server.app import create_app
 from stub_server.core import slices
 from stub_server.core.record import Record, Row
+from stub_server.domain.brcode import crc16
 from stub_server.engine import resources, scheduler
 from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
@@ -19,7 +20,7 @@ from ..support.live import FROZEN
 from ..support.make import card_body, fresh_cpf
 from .inside import Inside, Json
 
-MANY, AT_ONCE, FEW = 60, 4, 30
+MANY, AT_ONCE, FEW = 60, 4, 50
 """Records of a kind, how many one step changes, and how many may be parsed in a turn."""
 
 
@@ -40,7 +41,7 @@ class Shop:
     def _plan(self, number: int) -> Json:
         body = {"projectId": self.project, "name": f"Plano {number}", "amount": 49.9}
         recurring = {"billing_type": "recurring", "interval": "month", "interval_count": 1}
-        body |= {**recurring, "payment_methods": ["credit_card"]}
+        body |= {**recurring, "payment_methods": ["credit_card", "pix"]}
         plan: Json = self.make("/v2/plans", body)["plan"]
         return plan
 
@@ -50,10 +51,10 @@ class Shop:
         assert 201 == answer.status, answer.body
         return answer.json()
 
-    def join(self) -> None:
+    def join(self, **changes: object) -> None:
         """Many members of the plan."""
         for _ in range(MANY):
-            order = card_body(self.plans[0])
+            order = card_body(self.plans[0]) | changes
             order["customer"] |= {"document": fresh_cpf()}
             self.make("/v2/orders", order)
 
@@ -88,7 +89,7 @@ class Shop:
                 verb = method if target is path else "GET"
                 sent = body if verb == "POST" else None
                 answer = await self.inside.asking(verb, target, sent, self._token)
-                assert answer.status in (200, 201), answer.body
+                assert answer.status in (200, 201, 404), answer.body
             beating.cancel()
 
         with monkeypatch.context() as patched:
@@ -171,3 +172,17 @@ def test_keys_are_deleted_in_several_turns(shop: Shop, monkeypatch: pytest.Monke
     path = "/_sandbox/sandboxes/default/rotate"
     assert shop.busiest(monkeypatch, "POST", path, {"keys": True}) < FEW
     assert before - MANY == len(shop.app.sandboxes.default.store.api_keys)
+
+
+def test_orders_that_mention_a_code_are_not_read(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = shop.make("/v2/orders", card_body(shop.plans[0]) | {"paymentMethod": "pix"})
+    payment = body["last_transaction"]
+    code = payment["qr_code"]
+    other = code[:-4].replace(payment["txid"], "0" * 32)
+    other += crc16(other)
+    items = [{"description": other, "quantity": 1, "amount": 49.9}]
+    shop.join(paymentMethod="pix", items=items)
+    assert shop.busiest(monkeypatch, "POST", "/_sandbox/pix/pay", {"qr_code": other}) < FEW
+    assert shop.busiest(monkeypatch, "POST", "/_sandbox/pix/pay", {"qr_code": code}) < FEW
