@@ -70,29 +70,29 @@ class Texts(Derived):
 class Groups(Derived):
     """What has a list or a dict of its own for each value, its group.
 
-    `shared` are the values whose group is still that of the one it is a copy of.
+    `shared` are the groups of the one that it is a copy of: a group that is still one of them is
+    copied before it is written to.
     """
 
     empty: Callable[[], Any]
 
     def __init__(self) -> None:
         super().__init__()
-        self.shared: set[Hashable] = set()
+        self.shared: Any = {}
 
     def take(self, other: Self) -> None:
         """Have what another one has, to which nobody writes any more. Each group is copied with
         the first write to it: to copy tens of thousands at once would take long.
         """
         super().take(other)
-        self.shared = set(self.data)
+        self.shared = other.data
 
     def group(self, value: Hashable) -> Any:
         """The group of a value, to write to it; a new one where there is none."""
         found = self.data.get(value)
         if found is None:
             found = self.data[value] = self.empty()
-        elif self.shared and value in self.shared:
-            self.shared.remove(value)
+        elif self.shared and found is self.shared.get(value):
             found = self.data[value] = found.copy()
         return found
 

@@ -309,7 +309,7 @@ class Sandboxes(MadeSandboxes):
 def _drop_keys(
     sandbox: Sandbox, cause: Cause, keys: Sequence[tuple[Store, Record]]
 ) -> Sliced[None]:
-    """Delete API keys, with a pause after as many as one step changes."""
+    """Delete API keys, with a pause after each step."""
     for begin in range(0, len(keys), MOST_CHANGED):
         some = keys[begin : begin + MOST_CHANGED]
         for store, group in groupby(some, itemgetter(0)):
@@ -319,4 +319,4 @@ def _drop_keys(
                 if row is not None:  # nobody has deleted it meanwhile
                     drop_key(draft, row)
             draft.record()
-        yield
+            yield
