@@ -1,8 +1,12 @@
 """What a move of the clock answers: how many jobs of each kind ran, and the first of each."""
 
+from collections import Counter
 from datetime import datetime, timedelta
 
 import httpx2
+import pytest
+
+from stub_server.operations.control import sandbox_clock
 
 from ..support.make import make_order, make_plan
 from .steps import done
@@ -36,6 +40,20 @@ def test_the_answer_counts_and_shows_the_first_of_each_kind(
     assert {"order.expire": 1} == set_to["counts"]
     assert "fired" not in done(control.get("/clock"))
     assert orders
+
+
+def test_an_answer_with_all_jobs_shows_as_many_as_are_written_in_a_turn(
+    api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = make_plan(api)
+    for number in range(25):
+        buyer = {"name": "Ana", "email": "a@example.com", "document": f"AB{number:05}"}
+        make_order(api, plan, customer=buyer)
+    monkeypatch.setattr(sandbox_clock, "MOST_SHOWN", 22)
+    whole = done(control.post("/clock/advance", params={"details": "all"}, json={"days": 2}))
+    shown = Counter(job["job"] for job in whole["fired"])
+    assert whole["counts"]["order.expire"] >= 25 > shown["order.expire"] >= 20
+    assert whole["counts"].keys() == shown.keys()
 
 
 def _after(control: httpx2.Client, days: int) -> str:

@@ -33,6 +33,7 @@ from ...webhooks.advancing import counts, pass_time
 
 _UNITS = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND}
 FIRST = 20  # jobs of each kind that an answer shows
+MOST_SHOWN = 5_000  # jobs that one with all of them shows
 FARTHEST = 3650 * DAY
 _OF_PAYMENTS = ("order.expire", "order.pay")
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
@@ -77,15 +78,16 @@ async def advance_clock(work: Work, query: Body, body: Body) -> Reply:
 
 
 def _jobs(work: Work, fired: list[Fired], query: Body) -> Body:
-    """The jobs that ran: how many of each kind, and the first of each, or all of them."""
+    """The jobs that ran: how many of each kind, and the first of each, or nearly all of them."""
     if "about" in query:
         concerned = _concerned(work, query["about"].lower())
         fired = [job for job in fired if job.subject in concerned]
     counted: Counter[str] = Counter()
-    shown = []
+    shown: list[Body] = []
+    most = MOST_SHOWN if "details" in query else 0
     for job in fired:
         counted[job.job] += 1
-        if counted[job.job] <= FIRST or query.get("details") == "all":
+        if counted[job.job] <= FIRST or len(shown) < most:
             shown.append(
                 {
                     "at": iso(job.at),
