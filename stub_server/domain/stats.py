@@ -105,4 +105,7 @@ def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> float:
 
     `terms` maps (cents, interval, interval count) to the number of subscriptions with them.
     """
-    return reais(round(sum(number * monthly_cents(*term) for term, number in terms.items())))
+    sums = Counter[tuple[str, int]]()  # few: a fraction for each price takes long
+    for (amount, interval, count), number in terms.items():
+        sums[interval, count] += number * amount
+    return reais(round(sum(monthly_cents(total, *period) for period, total in sums.items())))
