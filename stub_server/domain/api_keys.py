@@ -72,7 +72,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
         )
 
 
-@lru_cache(maxsize=1024)  # two layers ask it of every request
+@lru_cache(maxsize=64)  # two layers ask it of every request, with what it sends
 def digest(private_key: str) -> str:
     """The SHA-256 of a private key, which is stored instead of the key."""
     return hashlib.sha256(private_key.encode()).hexdigest()

@@ -46,6 +46,7 @@ DEEPEST = 32
 # requests.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
+_LONGEST_KNOWN = 1_000  # bytes of a query that is remembered
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
@@ -222,7 +223,9 @@ class OperationRequests:
         return value
 
     def _query(self, scope: Scope) -> dict[str, Any]:
-        found, odd = self._parsed(scope[REQUEST].query)
+        query = scope[REQUEST].query
+        read = self._parsed if len(query) <= _LONGEST_KNOWN else self._parse
+        found, odd = read(query)
         if not odd:
             return found
         settings = scope[TARGET].sandbox.settings
