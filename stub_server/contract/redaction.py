@@ -92,6 +92,16 @@ class Redactor:
         text = body.lower().decode("latin-1")
         return self._has_sign(text) or _hides(text, self._has_sign)
 
+    def searchable(self, body: bytes, content_type: bytes) -> tuple[bytes | None, bool]:
+        """What is kept of a body, and whether it may have a secret.
+
+        None is found in a charset such as UTF-16; of several that are named any may be meant.
+        """
+        kept = body or None
+        if body and not _LIKE_ASCII.issuperset(_CHARSET.findall(content_type.lower())):
+            kept = LEFT_OUT
+        return kept, self.suspects(body)
+
     def _has_sign(self, text: str) -> bool:
         return _has(text, self._signs)
 
@@ -184,13 +194,6 @@ class Redactor:
     def _query(self) -> re.Pattern[str]:
         """A secret member of a query or a form."""
         return re.compile(rf"((?:^|&){_one_of(self.names)}=)[^&]*+", re.IGNORECASE)
-
-
-def is_in_other_charset(content_type: bytes) -> bool:
-    """Whether a body is in a charset in which secrets are not found, such as UTF-16. Of several
-    that are named any may be meant.
-    """
-    return not _LIKE_ASCII.issuperset(_CHARSET.findall(content_type.lower()))
 
 
 def _spellings(secret: str) -> list[str]:
