@@ -13,8 +13,7 @@ from stub_server.operations import customers, orders
 from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply
 from stub_server.server.request import Request
-from stub_server.server.target import Target
-from stub_server.server.work import Work
+from stub_server.server.work import Target, Work
 
 from ..support.make import order_body
 

@@ -35,7 +35,7 @@ from stub_server.server.layers.way import (
     Holder,
 )
 from stub_server.server.reply import Streamed
-from stub_server.server.target import Target
+from stub_server.server.work import Target
 from stub_server.settings import Settings
 
 from ..support.live import FROZEN, NO_TLS, serving

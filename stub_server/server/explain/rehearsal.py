@@ -18,7 +18,7 @@ from ..layers.context import request_of
 from ..layers.inside import Question, scope_of
 from ..layers.routing import Application, Routing
 from ..layers.way import REQUEST, TARGET, TRACE
-from ..target import Target
+from ..work import Target
 
 _PEER = ("127.0.0.1", 0)
 

@@ -17,7 +17,7 @@ from ...engine.trace import Trace
 from ...settings import Settings
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server import Server
-from ..target import Target
+from ..work import Target
 from .answers import Answer, Headers, Layer
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 from .way import REQUEST, TARGET, TRACE

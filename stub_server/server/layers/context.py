@@ -20,7 +20,7 @@ from ...engine.trace import Trace, head_of
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
-from ..target import Target
+from ..work import Target
 from .access import VARY, Origins, answer_headers
 from .answers import Answer, Dropped, HungUp, Layer, Said, hang_up, render
 from .fault_injection import Injection

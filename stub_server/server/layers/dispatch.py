@@ -15,8 +15,7 @@ from ...engine.trace import Trace
 from ..reply import Reply, Streamed
 from ..request import Request
 from ..server import Server
-from ..target import Target
-from ..work import Work
+from ..work import Target, Work
 from .answers import Answer
 from .endpoint import Endpoint
 from .fault_injection import Injection

@@ -15,8 +15,8 @@ from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
 from ...engine.trace import Trace
 from ..request import MOST_WARNINGS, Request
 from ..server import Server
-from ..target import Target
 from ..tokens import REALM
+from ..work import Target
 from .answers import Answer, Cut, Dropped, Headers, Layer, has_left
 from .way import ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
 

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from ...core.problem import Limited
 from ...core.text import counted
 from ..request import CONTROL, Request
-from ..target import Target
+from ..work import Target
 from .answers import Answer, Headers, Layer
 from .way import LIMITS, REQUEST, TARGET
 

@@ -16,7 +16,7 @@ from ...core.text import nearest
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
-from ..target import Target
+from ..work import Target
 from .answers import Answer, Layer, not_allowed, options
 from .endpoint import Endpoint
 from .way import ENDPOINT, TARGET, TRACE, VALUES

@@ -15,7 +15,7 @@ from ...engine.scheduler import do_due
 from ..request import ADMIN_KEY, CONTROL, Request
 from ..sandboxes.entry import folded
 from ..server import Server
-from ..target import Target
+from ..work import Target
 from .access import check_control, is_from_elsewhere
 from .answers import Answer, Layer
 from .hops import NotThere
