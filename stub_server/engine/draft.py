@@ -17,7 +17,8 @@ from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
-from .deliveries import job_for, subscribers_to
+from ..domain.webhooks import subscribers
+from .deliveries import job_for
 from .events import Event
 from .replies import Saved
 from .sandbox import Opened, Sandbox
@@ -221,7 +222,8 @@ class Draft:
         """
         self._events.append(event)
         if event.type != TEST:
-            webhooks = subscribers_to(self.store, event.type, event.project_id)
+            active = self.store.webhooks.peek_all("is_active", True)
+            webhooks = subscribers(active, event.type, event.project_id)
             if webhooks:
                 self.open_deliveries(webhooks, event, test=False)
 

@@ -90,6 +90,17 @@ class Table:
             known = self.parsed[ident] = self.parse(record)
         return known.public
 
+    def peek_all(self, index: str, value: Hashable) -> list[Body]:
+        """The public parts of the records with this value in an index, oldest first, for
+        reading alone.
+        """
+        found = []
+        for key in self.bucket(index, value):
+            public = self.peek(self.rows[key].id)
+            if public is not None:
+                found.append(public)
+        return found
+
     def parse(self, record: Record) -> Row:
         """A record's two parts."""
         return Row(record, orjson.loads(record.public), orjson.loads(record.hidden))
