@@ -12,15 +12,13 @@ from collections.abc import Collection, Sequence
 
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.clock import ClockState, iso
-from ..core.ends import NONE, Ends
 from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
 from ..domain.webhooks import subscribers
 from .deliveries import job_for
-from .events import Event
-from .replies import Saved
+from .lists import UNCHANGED, Ends, Event, Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.store import Store
@@ -317,7 +315,7 @@ class Draft:
             used=self._used(),
             size=sum([change.size for change in changes]),
         )
-        event_ends = reply_ends = NONE
+        event_ends = reply_ends = UNCHANGED
         if self._events:
             event_ends = Ends(events.outgoing(self._events), newest_after=tuple(self._events))
         if saved is not None:

@@ -13,11 +13,11 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..core.clock import iso
-from ..core.ends import ends_of
 from ..core.problem import Conflict
 from ..core.record import Record
 from ..core.slices import Sliced
 from .kept import MOST_BYTES, Log
+from .lists import ends_of
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Standing, Step, Used

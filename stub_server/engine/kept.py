@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ..core.ends import Queue, Sized
+from .lists import Queue, Sized
 from .step import Step
 from .trace import Trace
 

@@ -17,10 +17,9 @@ from ..core.problem import broken
 from ..core.record import Body, Row
 from ..core.slices import Sliced, at_once
 from ..core.timers import Timers
-from .events import EventLog
 from .fault_rules import Faults
 from .kept import Budget, Journal, Log
-from .replies import Replies, ReplyKey
+from .lists import EventLog, Replies, ReplyKey
 from .step import Part, SandboxSettings, Standing, Step, Used
 from .tables.specs import Layout
 from .tables.store import Merchant, Store

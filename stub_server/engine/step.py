@@ -14,12 +14,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..core.clock import ClockState
-from ..core.ends import Ends
 from ..core.ids import Position
 from ..core.record import Record
 from ..core.timers import Timer
 from ..domain.deliveries import SCHEDULES
-from .events import Event
+from .lists import Ends, Event
 from .tables.store import Merchant, Usage
 
 OVERHEAD = 700  # bytes of a step besides what it names

@@ -14,7 +14,7 @@ from ..core.record import Body, Record, Row
 from ..core.text import nearest, warning_of
 from ..domain.callers import Caller
 from ..engine.draft import Draft
-from ..engine.replies import Saved
+from ..engine.lists import Saved
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store

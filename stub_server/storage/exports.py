@@ -14,7 +14,6 @@ from typing import IO
 import orjson
 
 from ..contract.secrets import REDACTED
-from ..core.ends import Ends
 from ..core.ids import derived_text
 from ..core.record import Body, Record, without
 from ..core.signing import new_key
@@ -22,7 +21,7 @@ from ..data.keys import pair_of
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
-from ..engine.replies import Replies
+from ..engine.lists import Ends, Replies
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
 from ..engine.tables.table import encoded

@@ -12,12 +12,10 @@ from operator import itemgetter, lt
 from typing import Any
 
 from ..core.clock import ClockState
-from ..core.ends import Ends, Queue
 from ..core.ids import Position
 from ..core.record import NO_EXTRAS, Body, Extras, Record
 from ..core.timers import Timer
-from ..engine.events import Event
-from ..engine.replies import ReplyKey, Saved
+from ..engine.lists import Ends, Event, Queue, ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from ..engine.tables.store import Merchant

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from stub_server.domain.deliveries import Delivery
-from stub_server.engine.replies import Saved
+from stub_server.engine.lists import Saved
 from stub_server.engine.sandbox import Origin
 from stub_server.engine.step import SandboxSettings
 from stub_server.settings import Settings

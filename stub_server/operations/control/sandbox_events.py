@@ -9,7 +9,7 @@ from ...core.problem import Conflict
 from ...core.record import Body, Record
 from ...domain.webhooks import listens
 from ...engine import samples
-from ...engine.events import Event, EventLog
+from ...engine.lists import Event, EventLog
 from ...engine.scheduler import do_due
 from ...server import reply
 from ...server.layers.answers import has_left

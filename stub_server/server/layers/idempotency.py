@@ -8,7 +8,7 @@ import orjson
 
 from ...core.clock import DAY
 from ...core.problem import Conflict
-from ...engine.replies import ReplyKey, Saved
+from ...engine.lists import ReplyKey, Saved
 from ..reply import Reply
 from ..work import Work
 from .answers import Answer, render
