@@ -28,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 from ..app import PACKAGE, create_app, data_dir
 from ..core.problem import UnusableInput
 from ..data.scenario import is_file
-from ..engine.trace import Trace
+from ..engine.kept import Trace
 from ..server.connection import ConnectionMonitor, Limits
 from ..server.layers.routing import Application
 from ..server.layers.selection import ABOUT_THE_SERVER

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from ..engine.trace import Trace
+from ..engine.kept import Trace
 
 BOUNDS = (
     250,

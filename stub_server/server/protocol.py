@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
-from ..engine.trace import Trace
+from ..engine.kept import Trace
 from .connection import BODY, HEAD, NOTHING, OVER, Connection, ConnectionMonitor, Written
 from .layers.answers import CONNECTION, left, render
 

@@ -14,12 +14,12 @@ from ..core.record import Body, Record, Row
 from ..core.text import nearest, warning_of
 from ..domain.callers import Caller
 from ..engine.draft import Draft
+from ..engine.kept import Trace
 from ..engine.lists import Saved
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
-from ..engine.trace import Trace
 from .request import CONTROL, MOST_WARNINGS, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes

@@ -21,11 +21,11 @@ from ..data.keys import pair_of
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
+from ..engine.kept import Trace, head_of
 from ..engine.lists import Ends, Replies
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
 from ..engine.tables.table import encoded
-from ..engine.trace import Trace, head_of
 from .fitting import Fitting
 from .lines import (
     Redact,

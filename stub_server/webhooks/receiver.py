@@ -12,8 +12,8 @@ import orjson
 from ..core.clock import SECOND, wall_ms
 from ..core.record import Body
 from ..domain.deliveries import AttemptOutcome, Delivery, Failed
+from ..engine.kept import Trace
 from ..engine.sandbox import Sandbox
-from ..engine.trace import Trace
 from .effects import Effects, Work
 from .sample_events import Samples
 from .sender import Sender

@@ -6,9 +6,9 @@ from typing import Any
 from stub_server.core.record import Body
 from stub_server.core.slices import at_once
 from stub_server.domain.callers import Caller
+from stub_server.engine.kept import Trace
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import due_jobs
-from stub_server.engine.trace import Trace
 from stub_server.operations import customers, orders
 from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply

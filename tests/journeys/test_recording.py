@@ -7,8 +7,7 @@ import httpx2
 import pytest
 
 from stub_server.contract.secrets import LEFT_OUT, REDACTED
-from stub_server.engine.kept import Journal
-from stub_server.engine.trace import Trace
+from stub_server.engine.kept import Journal, Trace
 from stub_server.testing import Sandbox, Server
 
 from ..conftest import Serve

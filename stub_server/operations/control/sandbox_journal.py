@@ -2,7 +2,7 @@
 
 from ...core.problem import NotFound
 from ...core.record import Body
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ...server import reply
 from ...server.journal.archive import archive
 from ...server.journal.entries import chosen, curl, row, whole

@@ -17,7 +17,7 @@ from ...contract.source import nodes
 from ...core.problem import Invalid, detail
 from ...core.record import Body, has_more_values
 from ...core.text import glob, nearest, shortened
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ..request import CONTROL
 from .entries import body_of, has_status, joined, plain
 

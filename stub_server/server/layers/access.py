@@ -13,7 +13,7 @@ from dataclasses import replace
 from starlette.types import Receive, Scope, Send
 
 from ...core.problem import Forbidden
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ...settings import Settings
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server import Server

@@ -10,8 +10,8 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import Refusal
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT
-from ...engine.trace import Trace
 from ..connection import Connection
 from .way import TRACE
 

@@ -16,7 +16,7 @@ from ...contract.redaction import Redactor
 from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
-from ...engine.trace import Trace, head_of
+from ...engine.kept import Trace, head_of
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server

@@ -10,8 +10,8 @@ from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
+from ...engine.kept import Trace
 from ...engine.tables.specs import UniqueViolation
-from ...engine.trace import Trace
 from ..reply import Reply, Streamed
 from ..request import Request
 from ..server import Server

@@ -12,7 +12,7 @@ from ...contract.document import Operation
 from ...core.problem import BadRequest, Refusal, detail
 from ...core.text import nearest, warning_of
 from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ..request import MOST_WARNINGS, Request
 from ..server import Server
 from ..tokens import REALM

@@ -13,7 +13,7 @@ import httpcore2
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import BadRequest, Refusal, Unavailable
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ..request import OF_CONNECTIONS, Request
 from ..server import Server
 from .answers import Answer, Forwarded, Layer, Passage, hang_up, left

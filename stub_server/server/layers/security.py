@@ -18,8 +18,8 @@ from ...core.record import Record
 from ...core.text import unmapped
 from ...domain.api_keys import digest
 from ...domain.callers import Caller
+from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
-from ...engine.trace import Trace
 from ..request import ADMIN_KEY, Request
 from ..server import Server
 from ..tokens import REALM, bad_credentials

@@ -13,8 +13,8 @@ from ...core.clock import EARLIEST_START, LATEST_START
 from ...core.record import Body
 from ...core.timers import SENDING
 from ...data.keys import pair_of
+from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
-from ...engine.trace import Trace
 from ...server.tokens import Tokens
 from ...storage.exports import is_outside, step_for
 from ...storage.fitting import Fitting

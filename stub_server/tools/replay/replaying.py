@@ -15,8 +15,8 @@ from ...contract.secrets import KEY_HEADERS, REDACTED
 from ...core.clock import wall_from
 from ...core.record import Body
 from ...data.scenario import known_scenarios
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
-from ...engine.trace import Trace
 from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
