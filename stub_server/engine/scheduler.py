@@ -16,7 +16,7 @@ from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import Timer, Timers
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
-from . import attempts, billing, ordering, renewals
+from . import attempts, billing, closing, renewals
 from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft
 from .sandbox import Sandbox
@@ -170,7 +170,7 @@ def _expire(draft: Draft, row: Row) -> None:
         if billing.is_project(draft, row.hidden["projectId"], "paused"):
             return
     if orders.expires_at(row.public) <= draft.now:
-        ordering.expire(draft, row)
+        closing.expire(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
@@ -198,7 +198,7 @@ def _close_project(draft: Draft, subject: str) -> None:
     payable = draft.states("Order", "payable")
     unpaid = _rows_in(draft.store.orders, "projectId", subject, payable)
     for row in _some(draft, "project.close", subject, unpaid):
-        ordering.cancel(draft, row)
+        closing.cancel(draft, row)
     members = _members(draft, subject)
     going_on = (row for row in members if not row.public["cancel_at_period_end"])
     for row in _some(draft, "project.close", subject, going_on):

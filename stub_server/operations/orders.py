@@ -6,7 +6,7 @@ from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.documents import normalise
 from ..domain.places import warnings_for
-from ..engine import billing, ordering, resources
+from ..engine import ordering, resources
 from ..server import reply
 from ..server.reply import Reply, listed, query_of
 from ..server.work import Work
@@ -48,7 +48,7 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     known = store.customers.holder("document", normalise(body["customer"]["document"]))
     draft, subscription = work.draft, None
     if known is not None:
-        subscription = billing.running_of(draft, known, plan["id"])
+        subscription = store.running_of(known, plan["id"])
     rules.check_buyable(
         project,
         plan,
@@ -65,7 +65,7 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     if known is not None and not copy_only and _differs(work, known, customer):
         work.warn("customer_differs")
     customer_id = known or _customer(work, customer, project_id)
-    record = billing.buy(draft, ordering.NewOrder(body, customer, customer_id, method, copy_only))
+    record = ordering.buy(draft, ordering.NewOrder(body, customer, customer_id, method, copy_only))
     return _created(work, record, customer["email"])
 
 

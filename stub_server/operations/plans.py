@@ -2,7 +2,7 @@
 
 from ..core.record import Body, Row
 from ..domain import projects as rules
-from ..engine import ordering, resources
+from ..engine import closing, resources
 from ..server import reply
 from ..server.reply import Reply, list_reply
 from ..server.work import Work
@@ -46,7 +46,7 @@ def delete_plan(work: Work, ident: str) -> Reply:
     running = store.running("planId", ident)
     payable = work.lifecycle("Order").sets["payable"]
     pending = sum(store.orders.count("planId+status", (ident, status)) for status in payable)
-    rules.check_unused(running, pending, ordering.payable_late(work.draft, "planId", ident))
+    rules.check_unused(running, pending, closing.payable_late(work.draft, "planId", ident))
     project_id = row.public["projectId"]
     work.draft.emit_change(store.plans, row.record, "deleted", project_id)
     work.draft.drop(store.plans, row)

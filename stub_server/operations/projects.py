@@ -9,7 +9,7 @@ from ..core.slices import Sliced
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
-from ..engine import ordering, resources
+from ..engine import closing, resources
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
 from ..server import reply
@@ -67,7 +67,7 @@ def delete_project(work: Work, ident: str) -> Reply:
     orders = 0
     for status in {*sets["kept"], *sets["payable"]}:
         orders += store.orders.count("projectId+status", (ident, status))
-    late = ordering.payable_late(work.draft, "projectId", ident)
+    late = closing.payable_late(work.draft, "projectId", ident)
     rules.check_idle(orders, store.running("projectId", ident), late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
     work.draft.emit_move(store.projects, row.record, moved, ident)

@@ -186,6 +186,13 @@ class Store(Usages):
         count = self.subscriptions.count
         return sum([count(f"{index}+status", (ident, status)) for status in self._layout.running])
 
+    def running_of(self, customer_id: str, plan_id: str) -> Row | None:
+        """The running subscription of a customer to a plan; there are never two."""
+        for row in self.subscriptions.rows_of("customerId+planId", (customer_id, plan_id)):
+            if row.public["status"] in self._layout.running:
+                return row
+        return None
+
     def is_sold_out(self, plan: Body, customer_id: str | None) -> bool:
         """Whether a plan has no seat for a customer; None is a customer who is not known yet.
 
