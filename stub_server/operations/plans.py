@@ -15,7 +15,7 @@ async def list_plans(work: Work, query: Body) -> Reply:
 def create_plan(work: Work, body: Body) -> Reply:
     store = work.store
     public = rules.new_plan(body, work.defaults("Plan"), work.now_text)
-    work.warn(*rules.plan_warnings(body))
+    work.trace.warn(rules.plan_warnings(body))
     rules.check_open(work.project_named(public["projectId"]), "projectId")
     ident = public["id"] = work.draft.ids.uuid()
     record = resources.add(work.draft, "plans", public)
@@ -35,7 +35,7 @@ def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), work.now_text)
     record = resources.change(work.draft, store.plans, row, public, project=public["projectId"])
-    work.warn(*rules.plan_warnings(row.public | body))
+    work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown(store.plans, record))
 
 

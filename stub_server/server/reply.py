@@ -233,7 +233,7 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
         if name in _SHAPING or _filters(found, table, name, value):
             continue
         if name not in handled:
-            work.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
+            work.trace.warn((f"filter_without_effect:{name}",))  # an overlay added or renamed it
     return found
 
 
@@ -265,7 +265,7 @@ def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
 def warn_of_empty_range(work: Work, since: str | None, until: str | None) -> None:
     """`empty_range` where nothing can be from the one instant on and before the other."""
     if since is not None and until is not None and range_end_ms(since) >= range_end_ms(until):
-        work.warn("empty_range")
+        work.trace.warn(("empty_range",))
 
 
 _PLAIN: Mapping[str, Any] = {

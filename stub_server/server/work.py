@@ -164,11 +164,6 @@ class Work:
         assert self.caller is not None
         return self.caller
 
-    def warn(self, *codes: str) -> None:
-        """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
-        if codes:
-            self.trace.warn(codes)
-
     def lifecycle(self, resource: str) -> Lifecycle:
         """The states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]

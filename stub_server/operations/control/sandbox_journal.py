@@ -62,7 +62,7 @@ async def verify_requests(work: Work, body: Body) -> Reply:
     )
     if not report["matched"]:
         warnings += expected.warnings()
-    work.warn(*warnings)
+    work.trace.warn(warnings)
     report |= {"unknown": list(expected.unknown()), "warnings": warnings}
     if report["unknown"]:
         report |= {"ok": False, "code": "verification_failed"}
