@@ -291,7 +291,7 @@ class Draft:
 
     def _step(self, saved: Saved | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
-        sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
+        sandbox, part = self.sandbox, self._part()
         before, clock = sandbox.standing, self.clock
         if clock is None and before.clock.now == self.now:
             clock = before.clock
@@ -302,22 +302,10 @@ class Draft:
             before.timers + len(self._later),
             self.settings or before.settings,
         )
-        changes = [
-            Change(name, old and old.record, new and new.record)
-            for name, old, new in self._versions.values()
-        ]
-        changes.sort(key=Change.deletes)
-        part = Part(
-            self.store.merchant,
-            opens=self.store.merchant.id not in sandbox.stores,
-            closes=False,
-            changes=tuple(changes),
-            used=self._used(),
-            size=sum([change.size for change in changes]),
-        )
         event_ends = reply_ends = UNCHANGED
         if self._events:
-            event_ends = Ends(events.outgoing(self._events), newest_after=tuple(self._events))
+            oldest = sandbox.events.outgoing(self._events)
+            event_ends = Ends(oldest, newest_after=tuple(self._events))
         if saved is not None:
             going = sandbox.replies.outgoing(saved, self.now)
             earlier = sandbox.replies.get(saved.key)
@@ -334,10 +322,20 @@ class Draft:
             event_ends=event_ends,
             reply_ends=reply_ends,
             timers_set=tuple(self._later),
-            timers_fired=(*self._fired, *timers.skipped.values()),
+            timers_fired=(*self._fired, *sandbox.timers.skipped.values()),
         )
 
-    def _used(self) -> tuple[Used, ...]:
+    def _part(self) -> Part:
+        """What it changes of the merchant's records and usage."""
+        changes = [
+            Change(name, old and old.record, new and new.record)
+            for name, old, new in self._versions.values()
+        ]
+        merchant = self.store.merchant
+        opens = merchant.id not in self.sandbox.stores
+        return Part.of(merchant, changes, self._used(), opens=opens, closes=False)
+
+    def _used(self) -> list[Used]:
         """The keys that were used since the last step, and those that the draft deletes."""
         usage, used = self.store.usage, dict(self.store.unrecorded)
         deleted = set()
@@ -349,4 +347,4 @@ class Draft:
         for ident, before in used.items():
             after = None if ident in deleted else usage.get(ident)
             found.append(Used(ident, after, before))
-        return tuple(found)
+        return found

@@ -197,8 +197,7 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
                 break
         used = tuple(_usages(here, there))
         if here is None or there is None or changes or used:
-            changes.sort(key=Change.deletes)
-            yield Part(store.merchant, here is None, there is None, tuple(changes), used, size)
+            yield Part.of(store.merchant, changes, used, opens=here is None, closes=there is None)
         room -= size
         if room < 0:
             return

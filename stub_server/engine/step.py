@@ -10,6 +10,7 @@ deliveries are under way or held.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from ..core.timers import Timer
 from ..domain.deliveries import SCHEDULES
 from .lists import Ends, Event
 from .tables.store import Merchant, Usage
+from .tables.table import size_of
 
 OVERHEAD = 700  # bytes of a step besides what it names
 OVERHEAD_EACH = 200  # of an event or a timer
@@ -79,7 +81,7 @@ class Change(NamedTuple):
     after: Record | None
 
     def deletes(self) -> bool:
-        """Whether the record was deleted. A step has deletions last, as files have them."""
+        """Whether the record was deleted."""
         return self.after is None
 
     @property
@@ -101,12 +103,7 @@ class Change(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes both versions keep alive."""
-        size = 0
-        if self.before is not None:
-            size += self.before.size
-        if self.after is not None:
-            size += self.after.size
-        return size
+        return size_of(self.before) + size_of(self.after)
 
 
 class Used(NamedTuple):
@@ -129,6 +126,21 @@ class Part(NamedTuple):
     changes: tuple[Change, ...]
     used: tuple[Used, ...]
     size: int
+
+    @classmethod
+    def of(
+        cls,
+        merchant: Merchant,
+        changes: Iterable[Change],
+        used: Iterable[Used],
+        *,
+        opens: bool,
+        closes: bool,
+    ) -> Part:
+        """A part of these changes, of which deletions come last, as files have them."""
+        ordered = sorted(changes, key=Change.deletes)
+        size = sum([change.size for change in ordered])
+        return cls(merchant, opens, closes, tuple(ordered), tuple(used), size)
 
     @property
     def mirrored(self) -> Part:

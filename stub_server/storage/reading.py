@@ -279,9 +279,8 @@ class Reader:
         used = []
         for key, after in body.get("used", {}).items():
             used.append(Used(key, after and _pair(after), owned.usage.get(key)))
-        size = sum([change.size for change in changes])
         closes = body.get("closes", False)
-        return Part(owned.merchant, opens, closes, tuple(changes), tuple(used), size)
+        return Part.of(owned.merchant, changes, used, opens=opens, closes=closes)
 
 
 def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> Ends:

@@ -10,6 +10,7 @@ from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
 from ..engine.tables.store import Store, Usages
+from ..engine.tables.table import size_of
 
 # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 OVERHEAD = 600
@@ -122,5 +123,5 @@ def measured(
     """A snapshot with its size, for which all records are looked at."""
     size = 0
     for table in sandbox.tables():
-        size += sum(record.size + OVERHEAD for record in table.rows.values())
+        size += sum(size_of(record) + OVERHEAD for record in table.rows.values())
     return Snapshot(name, description, now, created_at, sandbox, size)

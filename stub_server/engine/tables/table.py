@@ -190,7 +190,7 @@ class Table:
         ident, key = row.record.id, row.record.key
         self.lists.clear()
         if self.spec.ring is not None:
-            self.size += _size(after) - _size(before)
+            self.size += size_of(after and after.record) - size_of(before and before.record)
         if after is None:
             del self.rows[key], self.keys[ident]
             remove(self.order, key)
@@ -279,7 +279,7 @@ class Table:
         assert ring is not None
         count, size = len(self.rows) + len(coming), self.size
         for record in coming:
-            size += record.size
+            size += size_of(record)
         if count <= ring.rows and size <= ring.size:
             return going
         buckets = self.views.indexes[ring.by].data
@@ -293,10 +293,11 @@ class Table:
                 if is_enough or len(going) >= len(coming) + MORE_AT_ONCE:
                     break
                 going.append(self.rows[key])
-                size -= self.rows[key].size
+                size -= size_of(self.rows[key])
                 count -= 1
         return going
 
 
-def _size(row: Row | None) -> int:
-    return 0 if row is None else row.record.size
+def size_of(record: Record | None) -> int:
+    """How many bytes a record has, if there is one."""
+    return 0 if record is None else len(record.public) + len(record.hidden)
