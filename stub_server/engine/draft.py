@@ -105,8 +105,6 @@ class Draft:
             before = earlier[1]
         if created is None:
             created = self.now
-        if table.is_complete:
-            table.check(public)
         record = table.prepare(ident, public, hidden, before, created)
         self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record

@@ -159,12 +159,6 @@ class Sandbox:
             self.settings,
         )
 
-    def _stand(self, standing: Standing) -> None:
-        """Stand as after a step."""
-        clock, self.ids.position, raised, self.timers.last, self.settings = standing
-        self.events.raised = raised
-        self.clock.set(clock)
-
     @property
     def present(self) -> int:
         """The present instant, in ms. A clock that advances stands where it has stopped."""
@@ -214,16 +208,17 @@ class Sandbox:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
+        restores, brings_work = step.restores, self._brings_work(step)
         self.status.is_broken = True
         if copy is None:
             self.fold(step, opened)
         else:
             self._adopt(step, copy)
-        if step.restores and self.status.held_before != SILENT:
+        if restores and self.status.held_before != SILENT:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised
         self.status.is_broken = False
-        if self.status.on_due is not None and self._brings_work(step):
+        if brings_work and self.status.on_due is not None:
             self.status.on_due(self)
 
     def _brings_work(self, step: Step) -> bool:
@@ -259,7 +254,9 @@ class Sandbox:
         if any(step.reply_ends):  # few requests have an Idempotency-Key
             self.replies.exchange(step.reply_ends)
         self.timers.exchange(step.timers_fired, step.timers_set)
-        self._stand(step.after)
+        clock, self.ids.position, raised, self.timers.last, self.settings = step.after
+        self.events.raised = raised
+        self.clock.set(clock)
 
     def _adopt(self, step: Step, copy: Sandbox) -> None:
         """Fold a step that restores a state: use the tables of a copy in that state, which nobody

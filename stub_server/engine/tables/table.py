@@ -166,10 +166,12 @@ class Table:
     def prepare(
         self, ident: str, public: Body, hidden: Body, before: Row | None, now: int
     ) -> Record:
-        """Check a new version against the unique keys, and write its bytes.
+        """Check a new version against the contract and the unique keys, and write its bytes.
 
         `now` is when a record without a version before is created, in ms, as its public part says.
         """
+        if self.is_complete:
+            self.check(public)
         for name, extract in self.spec.unique.items():
             value = extract(public, hidden)
             holder = None if value is None else self.unique[name].get(value)
@@ -191,6 +193,7 @@ class Table:
         self.lists.clear()
         if self.spec.ring is not None:
             self.size += size_of(after and after.record) - size_of(before and before.record)
+        self._claim(ident, before, after)
         if after is None:
             del self.rows[key], self.keys[ident]
             remove(self.order, key)
@@ -198,7 +201,6 @@ class Table:
             if key not in self.rows:
                 insert(self.order, key)
             self.rows[key], self.keys[ident] = after.record, key
-        self._claim(ident, before, after)
         self.views.replace(key, before, after)
 
     def _claim(self, ident: str, before: Row | None, after: Row | None) -> None:
