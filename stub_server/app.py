@@ -25,7 +25,7 @@ from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.overlay import Overlays
-from .contract.schema import ContractViolation, Schemas
+from .contract.schema import ContractViolation, RecordCheck, Schemas
 from .contract.source import ContractError, read
 from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
@@ -311,15 +311,15 @@ def _rules(
         {name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique
     )
     base = shipped or document  # rules rely on what overlays take away
-    defaults, rejects = {}, {}
+    defaults, checks = {}, {}
     for spec in tables.values():
         defaults[spec.schema] = base.defaults(spec.schema) | document.defaults(spec.schema)
-        rejects[spec.schema] = partial(schemas.check_record, spec.schema)
+        checks[spec.schema] = RecordCheck(schemas, spec.schema)
     for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
-        layout=Layout(tables, rejects, running),
+        layout=Layout(tables, checks, running),
         lifecycles=document.lifecycles,
         changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},

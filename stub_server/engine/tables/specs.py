@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
@@ -14,8 +14,18 @@ Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
 Derive = Callable[[Body, Body], Body]
 """(public, hidden) -> what is derived from a record besides its members, by name."""
-Check = Callable[[Body], None]
-"""Raises when a public part does not keep the contract."""
+
+
+class Check(Protocol):
+    """What the contract says of the public parts of one kind of record."""
+
+    @property
+    def is_valid(self) -> Callable[[Body], bool]:
+        """Whether one keeps the contract."""
+
+    def violation(self, public: Body) -> Exception:
+        """What is wrong with one that does not."""
+
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 # where that many deliveries are still open

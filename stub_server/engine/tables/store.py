@@ -99,7 +99,7 @@ class Store(Usages):
         public = orjson.loads(record.public)
         now = self._live(table, record.id, public)
         if table.spec.live:
-            table.check(now)
+            table.validate(now)
         return record.public if now is public else encoded(now)
 
     def shown_row(self, table: Table, row: Row) -> Body:

@@ -163,6 +163,11 @@ class Table:
 
     # -- writing: first prepare (may refuse), then replace (never does)
 
+    def validate(self, public: Body) -> None:
+        """Raises what is wrong with a public part that does not keep the contract."""
+        if not self.check.is_valid(public):
+            raise self.check.violation(public)
+
     def prepare(
         self, ident: str, public: Body, hidden: Body, before: Row | None, now: int
     ) -> Record:
@@ -171,7 +176,7 @@ class Table:
         `now` is when a record without a version before is created, in ms, as its public part says.
         """
         if self.is_complete:
-            self.check(public)
+            self.validate(public)
         for name, extract in self.spec.unique.items():
             value = extract(public, hidden)
             holder = None if value is None else self.unique[name].get(value)
@@ -258,7 +263,7 @@ class Table:
         for order in orders:
             order.is_filling = True
         for row in self.all_rows():
-            self.check(row.public)
+            self.validate(row.public)
             self.views.replace(row.record.key, None, row)
         for order in orders:
             order.data.sort()
