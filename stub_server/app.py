@@ -41,7 +41,6 @@ from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
 from .server.layers.access import AccessPolicy, Origins
-from .server.layers.answers import Answer
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
@@ -54,6 +53,7 @@ from .server.layers.routing import Application, Routing
 from .server.layers.security import Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
+from .server.reply import Answer
 from .server.request import CONTROL
 from .server.resolver import Handlers
 from .server.sandboxes.making import SandboxFactory

@@ -9,7 +9,8 @@ from ..domain import api_keys as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from ..server import reply
-from ..server.reply import Reply, list_reply
+from ..server.lists import list_reply
+from ..server.reply import Reply
 from ..server.request import LARGEST_BODY
 from ..server.work import Work
 

@@ -6,7 +6,8 @@ from ..domain.places import warnings_for
 from ..engine import resources
 from ..engine.tables.store import restriction
 from ..server import reply
-from ..server.reply import Reply, list_reply
+from ..server.lists import list_reply
+from ..server.reply import Reply
 from ..server.work import Work
 
 

@@ -9,7 +9,8 @@ from ..domain import orders as rules
 from ..domain.places import warnings_for
 from ..engine import ordering, resources
 from ..server import reply
-from ..server.reply import Reply, listed, query_of
+from ..server.lists import listed, query_of
+from ..server.reply import Reply
 from ..server.work import Work
 
 _HANDLED = ("paid_since", "paid_until")

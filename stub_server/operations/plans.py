@@ -4,7 +4,8 @@ from ..core.record import Body, Row
 from ..domain import projects as rules
 from ..engine import closing, resources
 from ..server import reply
-from ..server.reply import Reply, list_reply
+from ..server.lists import list_reply
+from ..server.reply import Reply
 from ..server.work import Work
 
 

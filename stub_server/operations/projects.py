@@ -12,14 +12,15 @@ from ..domain.stats import OrderFold, monthly_revenue
 from ..engine import closing, resources
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
-from ..server import reply
-from ..server.reply import Reply, query_of
+from ..server import lists, reply
+from ..server.lists import query_of
+from ..server.reply import Reply
 from ..server.work import Work
 
 
 async def list_projects(work: Work, query: Body) -> Reply:
     table = work.store.projects
-    return await reply.listed(
+    return await lists.listed(
         work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True
     )
 
@@ -99,7 +100,7 @@ def archive_project(work: Work, ident: str, body: Body | None) -> Reply:
 async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     store = work.store
     archived = _open(work, ident).public["status"] == "archived"
-    reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
+    lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
     since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
     names = {row.id: row.public["name"] for row in store.plans.rows_of("projectId", ident)}

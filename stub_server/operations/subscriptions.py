@@ -10,7 +10,8 @@ from ..core.clock import iso_or_none
 from ..core.record import Body
 from ..core.slices import at_once
 from ..engine.tables.specs import LAST, searched
-from ..server.reply import Reply, listed, query_of
+from ..server.lists import listed, query_of
+from ..server.reply import Reply
 from ..server.work import Work
 
 _HANDLED = ("id", "orderId", "search", "next_billing_since", "next_billing_until")

@@ -23,7 +23,7 @@ from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
-from ...server import reply
+from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.advancing import counts, pass_time
@@ -123,7 +123,7 @@ def list_timers(work: Work, query: Body) -> Reply:
             continue
         if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer):
             found.append(timer)
-    return reply.listed_here("timers", sorted(found), query, partial(_shown, work))
+    return lists.listed_here("timers", sorted(found), query, partial(_shown, work))
 
 
 def _shown(work: Work, timer: Timer) -> Body:

@@ -11,9 +11,8 @@ from ...domain.webhooks import listens
 from ...engine import samples
 from ...engine.lists import Event, EventLog
 from ...engine.scheduler import do_due
-from ...server import reply
-from ...server.layers.answers import has_left
-from ...server.reply import Reply
+from ...server import lists, reply
+from ...server.reply import Reply, has_left
 from ...server.sandboxes.entry import Entry
 from ...server.work import Work
 
@@ -27,7 +26,7 @@ async def list_events(work: Work, query: Body) -> Reply:
     page, limit = query["page"], query["limit"]
     return _page(
         found[(page - 1) * limit : page * limit],
-        {"pagination": reply.pagination(page, limit, len(found))},
+        {"pagination": lists.pagination(page, limit, len(found))},
     )
 
 
@@ -125,7 +124,7 @@ async def _since(work: Work, query: Body) -> Reply:
             entry = work.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.status.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
-    rest = {"pagination": reply.pagination(1, query["limit"], total), "next": after}
+    rest = {"pagination": lists.pagination(1, query["limit"], total), "next": after}
     return _page(events, {**rest, "began_anew": began_anew, "missed": missed})
 
 

@@ -15,10 +15,10 @@ from starlette.types import Receive, Scope, Send
 from ...core.problem import Forbidden
 from ...engine.kept import Trace
 from ...settings import Settings
+from ..reply import Answer, Headers, Layer
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server import Server
 from ..work import Target
-from .answers import Answer, Headers, Layer
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 from .way import REQUEST, TARGET, TRACE
 

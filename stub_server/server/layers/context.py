@@ -17,12 +17,12 @@ from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.kept import Trace, head_of
+from ..reply import Answer, Dropped, HungUp, Layer, Said, hang_up, render
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..work import Target
 from .access import VARY, Origins, answer_headers
-from .answers import Answer, Dropped, HungUp, Layer, Said, hang_up, render
 from .fault_injection import Injection
 from .hops import HOP, Hops, Word
 from .hosts import MOST_HEADERS, inbox_at

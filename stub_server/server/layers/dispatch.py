@@ -12,11 +12,10 @@ from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
 from ...engine.kept import Trace
 from ...engine.tables.specs import UniqueViolation
-from ..reply import Reply, Streamed
+from ..reply import Answer, Reply, Streamed
 from ..request import Request
 from ..server import Server
 from ..work import Target, Work
-from .answers import Answer
 from .endpoint import Endpoint
 from .fault_injection import Injection
 from .idempotency import HEADER, Repeatable

@@ -13,11 +13,11 @@ from ...core.problem import BadRequest, Refusal, detail
 from ...core.text import nearest, warning_of
 from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
 from ...engine.kept import Trace
+from ..reply import Answer, Cut, Dropped, Headers, Layer, has_left
 from ..request import MOST_WARNINGS, Request
 from ..server import Server
 from ..tokens import REALM
 from ..work import Target
-from .answers import Answer, Cut, Dropped, Headers, Layer, has_left
 from .way import ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
 
 SIMULATED = b"x-sandbox-simulated"

@@ -9,9 +9,8 @@ import orjson
 from ...core.clock import DAY
 from ...core.problem import Conflict
 from ...engine.lists import ReplyKey, Saved
-from ..reply import Reply
+from ..reply import Answer, Reply, render
 from ..work import Work
-from .answers import Answer, render
 
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")

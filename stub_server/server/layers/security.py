@@ -20,10 +20,10 @@ from ...domain.api_keys import digest
 from ...domain.callers import Caller
 from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
+from ..reply import Answer, Layer
 from ..request import ADMIN_KEY, Request
 from ..server import Server
 from ..tokens import REALM, bad_credentials
-from .answers import Answer, Layer
 from .endpoint import Endpoint
 from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE
 

@@ -12,12 +12,12 @@ from ...core.problem import NotFound, Unauthenticated, broken
 from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
+from ..reply import Answer, Layer
 from ..request import ADMIN_KEY, CONTROL, Request
 from ..sandboxes.entry import folded
 from ..server import Server
 from ..work import Target
 from .access import check_control, is_from_elsewhere
-from .answers import Answer, Layer
 from .hops import NotThere
 from .hosts import OPEN_CONTROL, Hosts
 from .way import HOLDER, REQUEST, TARGET, TOKEN, TRACE, Holder
