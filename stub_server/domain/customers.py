@@ -67,8 +67,11 @@ _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch
 
 def with_plain_cep(address: Body) -> Body:
     """The address with its CEP as eight digits; anything else stays as sent."""
+    written = address.get("zip_code")
+    if not written:
+        return address
     if address.get("country", "BR") == "BR":
-        cep = _CEP("".join((address.get("zip_code") or "").split()))
+        cep = _CEP("".join(written.split()))
         if cep is not None:
             return address | {"zip_code": "".join(cep.groups())}
     return address

@@ -11,6 +11,7 @@ deliveries are under way or held.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -155,8 +156,9 @@ class Part(NamedTuple):
         )
 
 
-class Step(NamedTuple):
-    """Everything that one cause changed.
+@dataclass(slots=True)
+class Step:
+    """Everything that one cause changed, never changed itself.
 
     It holds results, not inputs: folding it runs no rule. It changes the records of one
     merchant, in one part, and raises the events that it adds.
@@ -178,11 +180,26 @@ class Step(NamedTuple):
     timers_fired: tuple[Timer, ...] = ()
     merchants_before: tuple[str, ...] | None = None
     merchants_after: tuple[str, ...] | None = None
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note about how many bytes it keeps alive: as it is kept, and when it is dropped."""
+        own = len(self.events) + len(self.timers_set) + len(self.timers_fired)
+        size = OVERHEAD + OVERHEAD_EACH * own
+        for part in self.parts:
+            size += part.size
+        kept = chain(*self.event_ends) if self.restores else self.event_ends.oldest_before
+        for event in kept:
+            size += event.size
+        for saved in chain(*self.reply_ends):
+            size += len(saved.body)
+        self.size = size
 
     @property
     def mirrored(self) -> Step:
         """The step that undoes it."""
-        return self._replace(
+        return replace(
+            self,
             before=self.after,
             after=self.before,
             parts=tuple([part.mirrored for part in self.parts]),
@@ -208,21 +225,6 @@ class Step(NamedTuple):
     def events(self) -> tuple[Event, ...]:
         """The events that it raised."""
         return () if self.restores else self.event_ends.newest_after
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it keeps alive."""
-        size = OVERHEAD + OVERHEAD_EACH * (
-            len(self.events) + len(self.timers_set) + len(self.timers_fired)
-        )
-        for part in self.parts:
-            size += part.size
-        kept = chain(*self.event_ends) if self.restores else self.event_ends.oldest_before
-        for event in kept:
-            size += event.size
-        for saved in chain(*self.reply_ends):
-            size += len(saved.body)
-        return size
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""

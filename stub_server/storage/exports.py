@@ -9,6 +9,7 @@ secrets.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import IO
 
 import orjson
@@ -90,7 +91,7 @@ def sandbox_lines(
 
 def without_replies(step: Step) -> Step:
     """A step without the replies that it saved and dropped."""
-    return step._replace(reply_ends=Ends())
+    return replace(step, reply_ends=Ends())
 
 
 # -- recordings
@@ -182,7 +183,7 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     (part,) = step.parts
     store = sandbox.stores[part.merchant.id]
     used = [Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()]
-    return step._replace(parts=(part._replace(used=tuple(used)),))
+    return replace(step, parts=(part._replace(used=tuple(used)),))
 
 
 def _own_puts(sandbox: Sandbox, part: Body) -> Body:

@@ -14,14 +14,16 @@ from ...core.record import Row
 from .specs import NONE, TableSpec
 
 Keys: TypeAlias = list[Any]
+NEAR = 16  # so many of the newest keys are often of the same millisecond
 
 
 def insert(keys: Keys, key: Any) -> None:
-    """Put a key in its place, mostly the last: new records are newer than all others."""
+    """Put a key in its place, mostly one of the last: new records are newer than all others."""
     if not keys or keys[-1] < key:
         keys.append(key)
-    else:
-        insort(keys, key)
+        return
+    near = max(len(keys) - NEAR, 0)
+    insort(keys, key, near if keys[near] < key else 0)
 
 
 def remove(keys: Keys, key: Any) -> None:
@@ -86,12 +88,13 @@ class Groups(Derived):
 
     def group(self, value: Hashable) -> Any:
         """The group of a value, to write to it; a new one where there is none."""
-        if value in self.shared:
+        found = self.data.get(value)
+        if found is None:
+            found = self.data[value] = self.empty()
+        elif self.shared and value in self.shared:
             self.shared.remove(value)
-            self.data[value] = self.data[value].copy()
-        elif value not in self.data:
-            self.data[value] = self.empty()
-        return self.data[value]
+            found = self.data[value] = found.copy()
+        return found
 
 
 class Index(Groups):
