@@ -36,11 +36,11 @@ class MagicOutcome(NamedTuple):
     fails: bool = False
     life: int | None = None
 
-    def lasts(self, method: str, now: int, told: int | None) -> int:
-        """How long an order can be paid, in ms: as the magic value says, else as it is told."""
+    def lasts(self, method: str, now: int, given: int | None) -> int:
+        """How long an order can be paid, in ms: as the magic value says, else as given."""
         if self.life is not None:
             return self.life
-        return life(method, now) if told is None else told
+        return life(method, now) if given is None else given
 
 
 NOTHING = MagicOutcome()

@@ -243,10 +243,9 @@ class Trace:
         if self.after is None:
             self.before = step.number - 1
         self.after = step.number
-        events, changes = step.events, step.changes
-        if events:
-            self.events += tuple(map(attrgetter("id"), events))
-            for change in changes:
+        if step.events:
+            self.events += tuple(map(attrgetter("id"), step.events))
+            for change in step.changes:
                 if change.before is None and change.table == "webhook_logs":
                     self.deliveries += (change.id,)
 

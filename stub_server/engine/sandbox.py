@@ -208,13 +208,13 @@ class Sandbox:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
-        restores, brings_work = step.restores, self._brings_work(step)
+        brings_work = self._brings_work(step)
         self.status.is_broken = True
         if copy is None:
             self.fold(step, opened)
         else:
             self._adopt(step, copy)
-        if restores and self.status.held_before != SILENT:
+        if step.restores and self.status.held_before != SILENT:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised
         self.status.is_broken = False

@@ -180,15 +180,25 @@ class Step:
     timers_fired: tuple[Timer, ...] = ()
     merchants_before: tuple[str, ...] | None = None
     merchants_after: tuple[str, ...] | None = None
+    restores: bool = field(init=False)
+    changes: tuple[Change, ...] = field(init=False, default=())
+    events: tuple[Event, ...] = field(init=False, default=())
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note about how many bytes it keeps alive: as it is kept, and when it is dropped."""
+        """Note whether it restores an earlier state, what its cause changed and which events it
+        raised, neither of which one has that does, and about how many bytes it keeps alive.
+        """
+        self.restores = self.merchants_after is not None
+        kept: Iterable[Event] = self.event_ends.oldest_before
+        if self.restores:
+            kept = chain(*self.event_ends)
+        else:
+            self.changes, self.events = self.parts[0].changes, self.event_ends.newest_after
         own = len(self.events) + len(self.timers_set) + len(self.timers_fired)
         size = OVERHEAD + OVERHEAD_EACH * own
         for part in self.parts:
             size += part.size
-        kept = chain(*self.event_ends) if self.restores else self.event_ends.oldest_before
         for event in kept:
             size += event.size
         for saved in chain(*self.reply_ends):
@@ -210,21 +220,6 @@ class Step:
             merchants_before=self.merchants_after,
             merchants_after=self.merchants_before,
         )
-
-    @property
-    def restores(self) -> bool:
-        """Whether it restores an earlier state."""
-        return self.merchants_after is not None
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """What its cause changed; nothing where it restores a state."""
-        return () if self.restores else self.parts[0].changes
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events that it raised."""
-        return () if self.restores else self.event_ends.newest_after
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""
