@@ -74,8 +74,8 @@ def _nothing(public: Body, hidden: Body) -> Body:
 class TableSpec(NamedTuple):
     """One kind of record.
 
-    `schema` names the contract's component that the public part must satisfy. `unique` keys refuse
-    a second holder; `keys` says which of them the contract has.
+    `schema` names the contract's component that the public part must satisfy. `keys` are the unique
+    keys of the contract, `unique` further ones, or another way to what a record has of one.
     The others name members of a record, or what `derived` makes of one; a record that has None
     there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`, each
     `a+b`, that of two members at once, and `tags` that of members with several values.
@@ -133,10 +133,11 @@ def folded(text: str) -> str:
 
 def unmasked(text: str) -> str:
     """Documents and telephones without case and the punctuation in which they are written."""
-    return _without_punctuation(folded(text))
+    return without_punctuation(folded(text))
 
 
-def _without_punctuation(text: str) -> str:
+def without_punctuation(text: str) -> str:
+    """Text without the punctuation of documents and telephones."""
     return text.encode().translate(None, b" ()+-./").decode()  # many times as fast as str.translate
 
 
@@ -244,44 +245,6 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
     }
 
 
-# -- unique keys
-
-
-def _without_blanks(text: str) -> str:
-    """Text in its composed form, with one blank between words and none around them."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-_IGNORING: Mapping[str, Callable[[str], str]] = {
-    "blanks": _without_blanks,
-    "case": str.casefold,
-    "punctuation": _without_punctuation,
-}
-
-
-def extract_of(key: UniqueKey) -> Extract:
-    """What a record has of a unique key; None where it has null."""
-    members, scope = key.members, key.scope
-    folds = [_IGNORING[difference] for difference in key.ignores]
-    if scope is None and not folds and len(members) == 1:
-        return lambda public, hidden: public.get(members[0])
-
-    def extract(public: Body, hidden: Body) -> Any:
-        values: list[Any] = []
-        for member in members:
-            value = public.get(member)
-            if value is None:
-                return None
-            for fold in folds:
-                value = fold(value)
-            values.append(value)
-        if scope is not None:
-            values.append(public.get(scope))
-        return values[0] if len(values) == 1 else tuple(values)
-
-    return extract
-
-
 def table_specs(
     sets: Mapping[str, Mapping[str, Collection[str]]], unique: Mapping[str, Sequence[UniqueKey]]
 ) -> Mapping[str, TableSpec]:
@@ -376,9 +339,7 @@ def table_specs(
             ),
         ),
     }
-    return {name: _with_keys(spec, unique.get(spec.schema, ())) for name, spec in specs.items()}
-
-
-def _with_keys(spec: TableSpec, keys: Sequence[UniqueKey]) -> TableSpec:
-    public = {key.name: extract_of(key) for key in keys}
-    return spec._replace(unique={**public, **spec.unique}, keys={key.name: key for key in keys})
+    for name, spec in specs.items():
+        keys = {key.name: key for key in unique.get(spec.schema, ())}
+        specs[name] = spec._replace(keys=keys)
+    return specs

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Any
 
 import orjson
 
-from ...core.record import Body, Record, Row
+from ...core.record import Body, Record, Row, UniqueKey
 from .indexes import Keys, Views, contains, insert, remove
-from .specs import Check, TableSpec, UniqueViolation
+from .specs import Check, Extract, TableSpec, UniqueViolation, without_punctuation
 
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
@@ -29,6 +30,41 @@ def encoded(value: Any) -> bytes:
 def place(created: int, ident: str) -> int:
     """The sort key of a record: creation in ms, then id."""
     return created << 128 | int(ident.replace("-", ""), 16)
+
+
+def _without_blanks(text: str) -> str:
+    """Text in its composed form, with one blank between words and none around them."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+_IGNORING: Mapping[str, Callable[[str], str]] = {
+    "blanks": _without_blanks,
+    "case": str.casefold,
+    "punctuation": without_punctuation,
+}
+
+
+def extract_of(key: UniqueKey) -> Extract:
+    """What a record has of a unique key; None where it has null."""
+    members, scope = key.members, key.scope
+    folds = [_IGNORING[difference] for difference in key.ignores]
+    if scope is None and not folds and len(members) == 1:
+        return lambda public, hidden: public.get(members[0])
+
+    def extract(public: Body, hidden: Body) -> Any:
+        values: list[Any] = []
+        for member in members:
+            value = public.get(member)
+            if value is None:
+                return None
+            for fold in folds:
+                value = fold(value)
+            values.append(value)
+        if scope is not None:
+            values.append(public.get(scope))
+        return values[0] if len(values) == 1 else tuple(values)
+
+    return extract
 
 
 class Table:
@@ -50,7 +86,9 @@ class Table:
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
         self.order: Keys = []
-        self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
+        keys = {name: extract_of(key) for name, key in spec.keys.items()}
+        self.extracts: Mapping[str, Extract] = {**keys, **spec.unique}
+        self.unique: dict[str, dict[Hashable, str]] = {name: {} for name in self.extracts}
         self.views = Views(spec)
         self.lists: dict[Hashable, Any] = {}
         self.size = self.readers = 0
@@ -177,7 +215,7 @@ class Table:
         """
         if self.is_complete:
             self.validate(public)
-        for name, extract in self.spec.unique.items():
+        for name, extract in self.extracts.items():
             value = extract(public, hidden)
             holder = None if value is None else self.unique[name].get(value)
             if holder is not None and holder != ident:
@@ -210,7 +248,7 @@ class Table:
 
     def _claim(self, ident: str, before: Row | None, after: Row | None) -> None:
         """Give a record the unique values that it has now."""
-        for name, extract in self.spec.unique.items():
+        for name, extract in self.extracts.items():
             owners = self.unique[name]
             old = before and extract(before.public, before.hidden)
             value = after and extract(after.public, after.hidden)
