@@ -180,7 +180,7 @@ class Draft:
     ) -> None:
         """Raise events of these types about a record."""
         if types and self.sandbox.origin.raises_events:
-            resource = self.store.shown(table, record)
+            resource = record.public if table.is_plain else self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
                 self.raise_event(

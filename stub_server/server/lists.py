@@ -50,10 +50,10 @@ async def listed(
         elif "projectId" in table.spec.indexes:
             query.only("projectId", *projects)
     records, total = await _selected(work, table, query)
-    if table.spec.live or table.spec.mirrors:
-        shown = [work.store.shown(table, record) for record in records]
-    else:
+    if table.is_plain:
         shown = [record.public for record in records]
+    else:
+        shown = [work.store.shown(table, record) for record in records]
     rows = [b","] * max(0, 2 * len(shown) - 1)
     rows[::2] = shown
     before, after = shape = around(message, member, in_data)

@@ -235,17 +235,16 @@ class Reply(Answer):
         `path` has no prefix of the sandbox. Returns the reply itself.
         """
         self.status = 201
-        self.headers.append((b"location", f"{work.prefix}{path}".encode()))
+        self.headers.append((b"location", f"{work.target.prefix}{path}".encode()))
         return self
 
-    def completed(self) -> "Reply":
-        """Add the headers about the joined body; a 204 has neither. Returns the reply itself."""
+    def complete(self) -> None:
+        """Add the headers about the joined body; a 204 has neither."""
         if self.status != 204:
             self.headers += (
                 (b"content-type", self.media),
                 (b"content-length", b"%d" % len(self.body)),
             )
-        return self
 
 
 class Streamed(Reply):

@@ -94,7 +94,7 @@ class Store(Usages):
 
     def shown(self, table: Table, record: Record) -> bytes:
         """A record's public bytes, its live members (counters and mirrors) as they are now."""
-        if not (table.spec.live or table.spec.mirrors):
+        if table.is_plain:
             return record.public
         public = orjson.loads(record.public)
         now = self._live(table, record.id, public)

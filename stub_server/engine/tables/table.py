@@ -71,9 +71,10 @@ class Table:
     """All records of one kind of one merchant.
 
     `order` has the keys of all records, oldest first; `views` is what the spec asks for besides.
-    `lists` are the keys that queries found; the next write drops them. `parsed` are records that
-    were peeked at lately. `size` is how many bytes the records of a ring have. `readers` is how
-    many searches have paused: what is written meanwhile goes to a copy.
+    Callers see the records of one that `is_plain` as they are stored. `lists` are the keys that
+    queries found; the next write drops them. `parsed` are records that were peeked at lately.
+    `size` is how many bytes the records of a ring have. `readers` is how many searches have paused:
+    what is written meanwhile goes to a copy.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Table:
         its first records.
         """
         self.name, self.spec, self.check = name, spec, check
+        self.is_plain = not (spec.live or spec.mirrors)
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
         self.order: Keys = []

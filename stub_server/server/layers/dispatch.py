@@ -141,9 +141,10 @@ class Dispatch:
             reply.body = b"".join(reply.parts)
             # A refusal is not saved: it can be tried again.
             saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply)
+            reply.complete()
             if saved is not None or work.drafted is not None:
                 work.commit(saved)
-            return reply.completed()
+            return reply
         except Conflict as conflict:
             _locate(conflict, arguments)
             raise

@@ -41,7 +41,8 @@ class Repeatable:
             raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
         reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
         reply.body = saved.body
-        return reply.completed()
+        reply.complete()
+        return reply
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -69,7 +70,8 @@ class Repeatable:
         reply.body = answer.body
         self._work.abandon()
         self._work.commit(self.saved(reply))
-        return reply.completed()
+        reply.complete()
+        return reply
 
 
 def _key_of(work: Work, header: bytes) -> ReplyKey:
