@@ -36,7 +36,6 @@ from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .engine.tables.specs import Layout, UniqueViolation, table_specs
-from .server.counts import Requests
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
@@ -54,7 +53,7 @@ from .server.layers.security import Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
 from .server.reply import Answer
-from .server.request import CONTROL
+from .server.request import CONTROL, Requests
 from .server.resolver import Handlers
 from .server.sandboxes.making import SandboxFactory
 from .server.sandboxes.persistence import Persistence

@@ -23,7 +23,7 @@ from ..engine.sandbox import Sandbox
 from ..settings import Settings
 from ..webhooks.courier import Courier
 from ..webhooks.sender import Sender
-from .counts import Requests
+from .request import Requests
 from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 
