@@ -1,7 +1,5 @@
 """Orders: a purchase of one plan of one project."""
 
-from typing import NamedTuple
-
 from ..contract.formats import end_of_range
 from ..core.record import Body, Record
 from ..domain import customers as customer_rules
@@ -41,35 +39,8 @@ def get_order(work: Work, ident: str) -> Reply:
     return reply.bare(work.find_allowed(work.store.orders, ident, "order").public)
 
 
-class Purchase(NamedTuple):
-    """Who buys which plan, at which price in reais; `known` is the customer that the buyer is
-    already, if any.
-    """
-
-    plan: Body
-    price: float
-    buyer: Body
-    known: Body | None
-
-
 def _create(work: Work, body: Body, method: str) -> Reply:
     """An order of a plan, which renews the buyer's running subscription of it, if there is one."""
-    plan, price, buyer, known = _purchase(work, body, method)
-    # spelled as in the records, and the same strings
-    body |= {"projectId": plan["projectId"], "planId": plan["id"]}
-    warnings = rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts)
-    copy_only = known is not None and not work.sees_customer(known["id"])
-    draft, named = work.draft, (buyer["name"], buyer["email"])
-    if known is not None and not copy_only and named != (known["name"], known["email"]):
-        warnings += ("customer_differs",)
-    work.trace.warn(warnings)
-    customer_id = _customer(work, buyer, plan["projectId"]) if known is None else known["id"]
-    new = ordering.NewOrder(body, buyer, customer_id, method, copy_only)
-    return _created(work, ordering.buy(draft, new), buyer["email"])
-
-
-def _purchase(work: Work, body: Body, method: str) -> Purchase:
-    """What is bought and by whom. Raises Forbidden, and Conflict if the plan cannot be bought."""
     store, project_id = work.store, body["projectId"].lower()
     project = work.project_named(project_id)
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
@@ -79,7 +50,18 @@ def _purchase(work: Work, body: Body, method: str) -> Purchase:
     sold_out = store.is_sold_out(plan, ident)
     held = None if ident is None else store.running_of(ident, plan["id"])
     rules.check_buyable(project, plan, method, sold_out=sold_out, renews=held is not None)
-    return Purchase(plan, plan["amount"] if held is None else held.public["amount"], buyer, known)
+    # spelled as in the records, and the same strings
+    body |= {"projectId": plan["projectId"], "planId": plan["id"]}
+    price = plan["amount"] if held is None else held.public["amount"]
+    warnings = rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts)
+    copy_only = ident is not None and not work.sees_customer(ident)
+    draft, named = work.draft, (buyer["name"], buyer["email"])
+    if known is not None and not copy_only and named != (known["name"], known["email"]):
+        warnings += ("customer_differs",)
+    work.trace.warn(warnings)
+    customer_id = ident or _customer(work, buyer, plan["projectId"])
+    record = ordering.buy(draft, ordering.NewOrder(body, buyer, customer_id, method, copy_only))
+    return _created(work, record, buyer["email"])
 
 
 def _created(work: Work, record: Record, email: str) -> Reply:
