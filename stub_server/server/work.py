@@ -52,18 +52,9 @@ class Target:
         self.sandbox, self.path, self.prefix = sandbox, path, prefix
         self.pending: Sandbox | None = None
         self.was_gone = sandbox.status.is_gone  # deleted before the request began
-        self.is_chosen = True
+        self.is_chosen = True  # else the default one only has it in its journal
         self._sandboxes = sandboxes
         self._created: Entry | None = None  # what this request has created
-
-    @classmethod
-    def unchosen(cls, sandboxes: Sandboxes, path: str) -> "Target":
-        """The target of a request for which no sandbox is chosen: the default one has it in its
-        journal.
-        """
-        target = cls(sandboxes, sandboxes.default, path)
-        target.is_chosen = False
-        return target
 
     def begin(self, request: Request) -> Trace:
         """Begin the trace of the request that is for it."""
@@ -80,10 +71,6 @@ class Target:
             request.began,
             request.received_at,
         )
-
-    def move_to(self, sandbox: Sandbox) -> None:
-        """Go on in the sandbox that has taken the place of this one, or in what it was."""
-        self.sandbox = sandbox
 
     async def create(self, trace: Trace) -> None:
         """Create the sandbox of an accepted request, if it does not exist."""
@@ -252,8 +239,7 @@ class Work:
 
     def move_to(self, sandbox: Sandbox) -> None:
         """Go on in the sandbox that has taken the place of this one."""
-        self.sandbox = sandbox
-        self.target.move_to(sandbox)
+        self.sandbox = self.target.sandbox = sandbox
 
     @property
     def cause(self) -> Cause:
@@ -280,10 +266,6 @@ class Work:
         step = self.draft.record(saved)
         if step is not None:
             self.trace.note(step)
-        self.drafted = None
-
-    def abandon(self) -> None:
-        """Drop the draft: what follows begins anew."""
         self.drafted = None
 
     @property

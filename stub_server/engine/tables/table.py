@@ -120,26 +120,23 @@ class Table:
 
     def peek(self, ident: str) -> Body | None:
         """A record's public part for reading alone, or None: others get the same one."""
-        record = self.find(ident)
-        if record is None:
-            return None
-        known = self.parsed.get(ident)
-        if known is None or known.record is not record:
-            if len(self.parsed) >= PARSED:
-                self.parsed.clear()
-            known = self.parsed[ident] = self.parse(record)
-        return known.public
+        key = self.keys.get(ident)
+        return None if key is None else self._public(self.rows[key])
 
     def peek_all(self, index: str, value: Hashable) -> list[Body]:
         """The public parts of the records with this value in an index, oldest first, for
         reading alone.
         """
-        found = []
-        for key in self.bucket(index, value):
-            public = self.peek(self.rows[key].id)
-            if public is not None:
-                found.append(public)
-        return found
+        return [self._public(self.rows[key]) for key in self.bucket(index, value)]
+
+    def _public(self, record: Record) -> Body:
+        """The public part of a record, which stays parsed for some time."""
+        known = self.parsed.get(record.id)
+        if known is None or known.record is not record:
+            if len(self.parsed) >= PARSED:
+                self.parsed.clear()
+            known = self.parsed[record.id] = self.parse(record)
+        return known.public
 
     def parse(self, record: Record) -> Row:
         """A record's two parts."""

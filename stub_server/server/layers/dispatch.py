@@ -61,9 +61,8 @@ class Dispatch:
         caller: Caller | None = scope.get(CALLER)
         if AS_OF in request.headers:
             check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
-            target.move_to(
-                await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1"))
-            )
+            instant = request.headers[AS_OF].decode("latin-1")
+            target.sandbox = await self._past.of(target.sandbox, instant)
             await target.create(trace)
             return await self._handle(scope, request, target)
         await target.create(trace)

@@ -68,7 +68,7 @@ class Repeatable:
         answer = render(error, self._work.trace)
         reply = Reply(answer.status, answer.parts)
         reply.body = answer.body
-        self._work.abandon()
+        self._work.drafted = None  # what follows begins anew
         self._work.commit(self.saved(reply))
         reply.complete()
         return reply
