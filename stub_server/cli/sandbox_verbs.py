@@ -137,7 +137,7 @@ def wait(target: Target, url: str | None, timeout: float) -> None:
     target.server, until = url or target.server, monotonic() + timeout
     while True:
         try:
-            answer = target.control("GET", "/ready")
+            answer = target.control("GET", "/ready", timeout=max(_PAUSE, until - monotonic()))
             break
         except Away:
             if monotonic() >= until:

@@ -9,7 +9,7 @@ import orjson
 from flask import g
 from markupsafe import Markup
 
-from ..core.clock import iso, parse_iso
+from ..core.clock import EARLIEST, LATEST, iso, parse_iso
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = (
@@ -90,7 +90,12 @@ def ahead_of_utc() -> int:
 
 def in_zone(text: str) -> str:
     """An instant as clocks of the visitor's zone show it, `2026-11-20T11:32:05.123`."""
-    return iso(parse_iso(text) + ahead_of_utc()).removesuffix("Z")
+    return _moved(text, ahead_of_utc()).removesuffix("Z")
+
+
+def _moved(text: str, by: int) -> str:
+    """An instant that is so many ms from another one, but none outside the years 1 to 9999."""
+    return iso(min(max(parse_iso(text) + by, EARLIEST), LATEST))
 
 
 def in_field(text: str) -> str:
@@ -106,7 +111,7 @@ def from_zone(text: str) -> str:
         return text
     whole = text if text.count(":") == 2 else f"{text}:00"
     try:
-        return iso(parse_iso(f"{whole}Z") - ahead_of_utc())
+        return _moved(f"{whole}Z", -ahead_of_utc())
     except ValueError:
         return f"{whole}Z"
 

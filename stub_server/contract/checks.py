@@ -41,7 +41,11 @@ def _openapi(document: Document) -> Faults:
     from openapi_spec_validator import OpenAPIV30SpecValidator
     from openapi_spec_validator.schemas import schema_v30
 
-    found = [*OpenAPIV30SpecValidator(document.raw).iter_errors()]
+    try:
+        found = [*OpenAPIV30SpecValidator(document.raw).iter_errors()]
+    except RecursionError:
+        yield error_at(["components", "schemas"], "a schema is part of itself, by allOf or items")
+        return
     misshapen = []
     if found:
         for error in Draft4Validator(dict(schema_v30)).iter_errors(document.raw):

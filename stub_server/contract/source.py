@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import orjson
 import yaml
 
 from ..core.problem import UnusableInput
@@ -139,6 +140,10 @@ def parse_bounded(text: str, name: str) -> Json:
             raise ContractError(
                 f"{name}: has more than {MOST_NODES:,} values, those behind aliases included"
             )
+    try:
+        orjson.dumps(data)
+    except TypeError as error:  # such as a whole number of more than 64 bits
+        raise ContractError(f"{name}: cannot be written as JSON: {error}") from None
     return data
 
 

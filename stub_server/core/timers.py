@@ -157,8 +157,13 @@ class Timers:
         """How many attempts are due at `until` or before, with those under way and
         without those on hold.
         """
-        due = {timer for timer in self._attempts if timer.due <= until}
-        return len(self.claimed) + sum(map(self._is_waiting, due))
+        elsewhere = set[int]().union(*self._outside())
+        due = set()  # a timer that was taken out and put back is in the heap twice
+        for timer in self._attempts:
+            number = timer.seq
+            if timer.due <= until and number not in elsewhere and self.live.get(number) == timer:
+                due.add(number)
+        return len(self.claimed) + len(due)
 
     # -- all of them
 

@@ -14,7 +14,7 @@ import orjson
 from ..core.clock import SECOND
 from ..core.problem import Conflict, NotFound, detail
 from ..core.record import Body, without
-from ..core.text import glob
+from ..core.text import MOST_WILDCARDS, glob, has_many_wildcards
 
 MOST = 100
 # the schema accepts each member, and together or as they are they can mean nothing
@@ -119,6 +119,8 @@ class Fault:
         for path, wanted in match.get("body", {}).items():
             self._body.append((_body_path(path), wanted))
         self.reads_body, self.names_address = bool(self._body), "url" in match
+        self.patterns: list[str] = [*self._texts.values(), *match.get("header", {}).values()]
+        self.patterns += [wanted for _, wanted in self._body if isinstance(wanted, str)]
 
     def fits(self, texts: Texts, headers: Mapping[bytes, bytes], body: Any) -> bool:
         """Whether a request or a delivery meets all conditions.
@@ -196,9 +198,22 @@ class Faults:
         fault = Fault(f"fault_{self._made + 1}", asked, now)
         if fault.is_for_deliveries:
             _check_members(fault)
+        self._check_wildcards(fault)
         self._made += 1
         self.rules[fault.id] = fault
         return fault
+
+    def _check_wildcards(self, added: Fault) -> None:
+        """Check that one request can be compared with all rules. Raises Conflict."""
+        patterns = list(added.patterns)
+        for rule in self.rules.values():
+            patterns += rule.patterns
+        if has_many_wildcards(patterns):
+            raise Conflict(
+                f"The fault rules of a sandbox have at most {MOST_WILDCARDS} wildcards: delete a"
+                " rule first.",
+                code="too_many_faults",
+            )
 
     def get(self, ident: str) -> Fault:
         """A rule. Raises NotFound."""

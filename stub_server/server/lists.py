@@ -11,6 +11,7 @@ from ..contract.formats import range_end_ms
 from ..core.record import Body, Record
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
+from ..engine.tables.specs import filtered
 from ..engine.tables.table import Table
 from .reply import Reply, around, value
 from .work import Work
@@ -85,6 +86,11 @@ def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T
     page, limit = query["page"], query["limit"]
     rows = list(map(shown, items[(page - 1) * limit : page * limit]))
     return value({member: rows, "pagination": pagination(page, limit, len(items))})
+
+
+async def accepted(work: Work, items: Sequence[T], accepts: Callable[[T], bool]) -> list[T]:
+    """The items in memory that are accepted; others are served meanwhile."""
+    return await work.server.sandboxes.worker.in_slices(filtered(items, accepts))
 
 
 def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = ()) -> Query:

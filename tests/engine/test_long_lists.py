@@ -65,6 +65,28 @@ def test_others_are_served_while_a_long_list_is_searched(inside: Inside, path: s
     assert {*names[1:], *found} == {each["name"] for each in now["customers"]}
 
 
+@pytest.mark.parametrize("path", ["timers", "events?type=plan.*", "steps?cause=none"])
+def test_others_are_served_while_jobs_events_or_steps_are_listed(inside: Inside, path: str) -> None:
+    """A hundred thousand jobs held everybody up for a fifth of a second."""
+    token = inside.app.server.ready_token(inside.app.sandboxes.default)
+    inside.ask("POST", "/_sandbox/reset", {"scenario": "default"})
+    for number in range(PEOPLE):
+        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number:02}"), token)
+    answered: list[str] = []
+
+    async def ask(method: str, target: str) -> Answer:
+        answer = await inside.asking(method, target, None, token)
+        answered.append(method)
+        return answer
+
+    async def both() -> tuple[Answer, Answer]:
+        return await asyncio.gather(ask("GET", f"/_sandbox/{path}"), ask("HEAD", "/v2/plans"))
+
+    listed, _ = inside.run(both())
+    assert 200 == listed.status
+    assert ["HEAD", "GET"] == answered, "nobody was served before the list had been searched"
+
+
 def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Inside) -> None:
     token = inside.app.server.ready_token(inside.app.sandboxes.default)
     for number in range(PEOPLE):

@@ -478,3 +478,17 @@ def test_an_answer_with_headers_of_a_rule_runs_nothing_in_a_browser(sandbox: San
     assert "text/html" == answer.headers["content-type"]
     assert "sandbox; default-src 'none'" == answer.headers["content-security-policy"]
     assert "nosniff" == answer.headers["x-content-type-options"]
+
+
+def test_patterns_of_all_rules_are_compiled_in_a_turn(sandbox: Sandbox) -> None:
+    """Two thousand of them held everybody up for two seconds at the first request. The same one
+    again costs nothing.
+    """
+    texts = ["*a" * 10 + str(number) for number in range(20)]
+    header = {f"x-{number}": text for number, text in enumerate(texts)}
+    for _ in range(2):
+        new_rule(sandbox, {"status": 503}, match={"header": header})
+    other = {"then": {"status": 503}, "match": {"body": {"$.name": "*b" * 57}}}
+    refused(sandbox.control.post("/faults", json=other), 409, "too_many_faults")
+    new_rule(sandbox, {"status": 503}, match={"body": {"$.name": "*b" * 56}})
+    assert [200] == statuses(sandbox, 1)

@@ -353,6 +353,22 @@ def test_a_text_that_only_looks_like_an_instant_is_shown_as_it_is(
         assert text in page.text
 
 
+def test_the_first_and_the_last_instant_are_shown_in_every_zone(
+    console: Console, api: httpx2.Client, credentials: Json
+) -> None:
+    """In Brasília they would be in the years 0 and 10000."""
+    first, last = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59"
+    token = {"Authorization": f"Bearer {credentials['jwt']}"}
+    body = {"name": "Old", "scopes": ["orders:read"], "expires_at": first}
+    key = api.post("/api-keys", json=body, headers=token).json()["api_key"]
+    for path in (
+        f"data/api_keys/{key['id']}",
+        f"data/orders?created_until={first}",
+        f"requests?until={last}",
+    ):
+        assert 200 == console.open(f"/console/{path}").status
+
+
 def test_long_records_and_their_events_lead_to_all_of_them(
     console: Console, api: httpx2.Client, control: httpx2.Client
 ) -> None:

@@ -278,6 +278,13 @@ def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
             ),
             r"overlay\.yaml:4: .*\.rest\['x-basis-notes'\]\.a: 7 is not of type 'string'",
         ),
+        (
+            (
+                "  - target: $.paths['/v2/orders'].post.responses['409']\n    update: { x-codes: [{}"
+                " ] }\n"
+            ),
+            r"overlay\.yaml:4: .*\['x-codes'\]\[[0-9]+\]: {} is not of type 'string'",
+        ),
     ],
 )
 def test_an_operation_that_cannot_work_so_stops_the_start(

@@ -32,6 +32,11 @@ GROWING = HEAD + "  - { target: $.x-more, copy: $.components }\n".join(
     ["  - { target: $, update: { x-more: {} } }\n", "", "", *[""] * 80]
 ).replace("$.x-more, copy: $.components", "$.components.schemas, copy: $.components")
 
+PART_OF_ITSELF = (
+    HEAD + "  - target: $.components.schemas.CustomerCreate\n"
+    "    update: { allOf: [{ $ref: '#/components/schemas/CustomerCreate' }] }\n"
+)
+
 
 def checked(path: Path) -> subprocess.CompletedProcess[str]:
     """`stub-server check --overlay FILE`, in a process of its own."""
@@ -53,6 +58,11 @@ def checked(path: Path) -> subprocess.CompletedProcess[str]:
         ("x" * (10 * 1024 * 1024 + 1), ": is larger than 10 MB, the most that is read"),
         (SELF, ": $.components.schemas.Loop: #/components/schemas/Loop leads back to itself"),
         (GROWING, ": the actions write more than 1,000,000 values"),
+        (
+            HEAD + "  - { target: $.info, update: { x-size: 99999999999999999999 } }\n",
+            ": cannot be written as JSON: Integer exceeds 64-bit range",
+        ),
+        (PART_OF_ITSELF, ": $.components.schemas: a schema is part of itself, by allOf or items"),
         (HEAD + "  - target: $" + "[?@" * 400 + "\n    remove: true\n", ":4: "),
         (
             HEAD + '  - { target: "$.x\\e]0;mine\\a\\N", remove: true }\n',
@@ -68,6 +78,8 @@ def checked(path: Path) -> subprocess.CompletedProcess[str]:
         "large",
         "self",
         "growing",
+        "number",
+        "part-of-itself",
         "path",
         "cursor",
     ],

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -117,3 +118,13 @@ def test_a_server_ends_with_its_standard_input_and_waits_for_no_client(tmp_path:
             )
             process.communicate(timeout=2)  # closes its input
         assert 0 == process.returncode
+
+
+def test_a_server_that_accepts_and_never_answers_is_waited_for_until_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        waited = run(
+            [sys.executable, "-m", "stub_server", "wait", url, "--timeout", "0.5"],
+            timeout=PATIENCE,
+        )
+    assert (2, True) == (waited.returncode, "no sandbox answers" in waited.stderr), waited

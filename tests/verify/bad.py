@@ -18,7 +18,7 @@ from ..support.live import NO_TLS
 Treat = Callable[[int, str, str], str]
 """By the number of a request (from 1), its method and its path:
 
-`pass`, `drop`, or `lose`, which drops the answer.
+`pass`, `drop`, `lose`, which drops the answer, or `empty`, which leaves an object without members.
 """
 Speak = Callable[[socket.socket], None]
 """What a server of raw bytes does with a connection."""
@@ -58,6 +58,7 @@ def fronting(url: str, treat: Treat) -> Iterator[str]:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
+            content = b"{}" if does == "empty" else answer.content
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():
                 if name not in (
@@ -68,10 +69,10 @@ def fronting(url: str, treat: Treat) -> Iterator[str]:
                     "content-encoding",
                 ):
                     self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.content)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(answer.content)
+                self.wfile.write(content)
 
         do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = treated
 

@@ -131,6 +131,18 @@ def test_an_operation_that_never_answers_departs(sandbox: str) -> None:
     assert "did not answer" in outcome.output or not outcome.report.get("left_behind", [])
 
 
+def test_a_record_that_is_made_without_an_id_departs(sandbox: str) -> None:
+    """The run looked for the id to read the record, and ended with a traceback."""
+    with fronting(
+        sandbox, lambda _, *asked: "empty" if asked == ("POST", "/v2/projects") else "pass"
+    ) as url:
+        outcome = verify(url, "--only", "createProject", "--budget", str(BUDGET))
+    assert (1, False) == (outcome.exit, "Traceback" in outcome.output)
+    assert ("schema", ["createProject"]) in [
+        (found["class"], found["operations"]) for found in outcome.divergences
+    ]
+
+
 def answer(status: str, headers: str, body: bytes) -> Speak:
     """Says the same to every request."""
     head = f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode()

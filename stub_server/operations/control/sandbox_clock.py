@@ -3,8 +3,9 @@ the way is done.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
+from heapq import merge
 
 from ...core.clock import (
     DAY,
@@ -19,10 +20,12 @@ from ...core.clock import (
 )
 from ...core.problem import Conflict
 from ...core.record import Body
+from ...core.slices import Sliced
 from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
+from ...engine.tables.specs import AT_ONCE, filtered
 from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work
@@ -111,19 +114,28 @@ def _concerned(work: Work, ident: str) -> set[str]:
     return found
 
 
-def list_timers(work: Work, query: Body) -> Reply:
-    timers = work.sandbox.timers
-    asked: Iterable[Timer] = timers.live.values()
-    if "resource_id" in query:
-        ident = query["resource_id"].lower()
-        asked = [timer for timer in asked if timer.subject == ident]
-    found, ending = [], _ending(work)
-    for timer in asked:
+async def list_timers(work: Work, query: Body) -> Reply:
+    ending, ident = _ending(work), query.get("resource_id", "").lower()
+
+    def is_expected(timer: Timer) -> bool:
+        if ident and timer.subject != ident:
+            return False
         if timer.job == "subscription.renew" and timer.subject in ending:
-            continue
-        if timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer):
-            found.append(timer)
-    return lists.listed_here("timers", sorted(found), query, partial(_shown, work))
+            return False
+        return timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer)
+
+    found = await lists.accepted(work, list(work.sandbox.timers.live.values()), is_expected)
+    found = await work.server.sandboxes.worker.in_slices(_in_order(found))
+    return lists.listed_here("timers", found, query, partial(_shown, work))
+
+
+def _in_order(timers: Sequence[Timer]) -> Sliced[list[Timer]]:
+    """Timers by their time, with pauses."""
+    runs = []
+    for begin in range(0, len(timers), AT_ONCE):
+        runs.append(sorted(timers[begin : begin + AT_ONCE]))
+        yield
+    return (yield from filtered(merge(*runs), lambda timer: True))
 
 
 def _shown(work: Work, timer: Timer) -> Body:
@@ -140,8 +152,9 @@ def _is_waited_for(work: Work, timer: Timer) -> bool:
     """Whether an order that a job would expire or pay still waits for its payment: else the job
     would change nothing.
     """
-    orders = work.sandbox.stores[timer.merchant_id].orders
-    return orders.is_in(timer.subject, "status", work.lifecycle("Order").sets["payable"])
+    store = work.sandbox.stores.get(timer.merchant_id)  # it may have been undone meanwhile
+    payable = work.lifecycle("Order").sets["payable"]
+    return store is not None and store.orders.is_in(timer.subject, "status", payable)
 
 
 def _ending(work: Work) -> set[str]:

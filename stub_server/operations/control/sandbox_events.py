@@ -1,6 +1,7 @@
 """Events: by page, newest first; after a position, as they happen; and raised by a work."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -22,7 +23,7 @@ PAUSE = 0.05  # seconds between two looks
 async def list_events(work: Work, query: Body) -> Reply:
     if "after" in query or "wait" in query:
         return await _since(work, query)
-    found = [event for event in work.sandbox.events if _is_asked_for(event, query)][::-1]
+    found = (await _asked_for(work, work.sandbox.events, query))[::-1]
     page, limit = query["page"], query["limit"]
     return _page(
         found[(page - 1) * limit : page * limit],
@@ -30,11 +31,16 @@ async def list_events(work: Work, query: Body) -> Reply:
     )
 
 
-def _is_asked_for(event: Event, query: Body) -> bool:
-    for name, member in (("resource_id", "subject"), ("id", "id")):
-        if name in query and getattr(event, member) != query[name]:
+async def _asked_for(work: Work, events: Iterable[Event], query: Body) -> list[Event]:
+    """The events that a query asks for; others are served meanwhile."""
+    types = frozenset(query.get("type", ["*"]))
+
+    def is_asked_for(event: Event) -> bool:
+        if query.get("resource_id", event.subject) != event.subject:
             return False
-    return listens(query.get("type", ["*"]), event.type)
+        return query.get("id", event.id) == event.id and listens(types, event.type)
+
+    return await lists.accepted(work, list(events), is_asked_for)
 
 
 def _page(events: list[Event], rest: Body) -> Reply:
@@ -114,7 +120,7 @@ async def _since(work: Work, query: Body) -> Reply:
             log = entry.sandbox.events
             oldest_kept = log.raised - len(log)
             missed = max(0, oldest_kept - position)
-            events, position, total = _next_events(log, position + missed, query)
+            events, position, total = await _next_events(work, log, position + missed, query)
             after = _position(entry, position)
             if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
                 break
@@ -128,10 +134,12 @@ async def _since(work: Work, query: Body) -> Reply:
     return _page(events, {**rest, "began_anew": began_anew, "missed": missed})
 
 
-def _next_events(log: EventLog, position: int, query: Body) -> tuple[list[Event], int, int]:
+async def _next_events(
+    work: Work, log: EventLog, position: int, query: Body
+) -> tuple[list[Event], int, int]:
     """The next events that are asked for; the position after them; and how many there are."""
     new = list(log.since(position))
-    asked_for = [event for event in new if _is_asked_for(event, query)]
+    asked_for = await _asked_for(work, new, query)
     page = asked_for[: query["limit"]]
     if len(page) == len(asked_for):
         return page, position + len(new), len(page)

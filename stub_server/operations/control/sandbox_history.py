@@ -1,5 +1,6 @@
 """The steps that changed a sandbox, and going back."""
 
+from functools import partial
 from itertools import islice
 
 from ...core.clock import parse_iso
@@ -14,10 +15,10 @@ from ...server.views import shown, shown_step, shown_version, versions
 from ...server.work import Work
 
 
-def list_steps(work: Work, query: Body) -> Reply:
+async def list_steps(work: Work, query: Body) -> Reply:
     log = work.sandbox.log
     since = islice(reversed(log), max(0, log.number - query.get("since", 0)))
-    found = [step for step in since if _matches(step, query)]
+    found = await lists.accepted(work, list(since), partial(_matches, query=query))
     return lists.listed_here("steps", found, query, shown_step)
 
 

@@ -16,7 +16,7 @@ from ...contract.formats import end_of_range
 from ...contract.source import nodes
 from ...core.problem import Invalid, detail
 from ...core.record import Body, has_more_values
-from ...core.text import glob, nearest, shortened
+from ...core.text import MOST_WILDCARDS, glob, has_many_wildcards, nearest, shortened
 from ...engine.kept import Trace
 from ..request import CONTROL
 from .entries import body_of, has_status, joined, plain
@@ -196,12 +196,16 @@ def _names_path(body: Any) -> bool:
 def _check_size(body: Body) -> None:
     if has_more_values(body, MOST_VALUES):
         raise _too_much(f"At most {MOST_VALUES} values can be expected.")
+    globs = []
     for _, node in nodes(body):
         values = node.values() if isinstance(node, dict) else node
         for value in values:
-            is_glob = isinstance(value, str) and ("*" in value or "?" in value)
-            if is_glob and len(value) > LONGEST_GLOB:
-                raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
+            if isinstance(value, str) and ("*" in value or "?" in value):
+                globs.append(value)
+    if any(len(pattern) > LONGEST_GLOB for pattern in globs):
+        raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
+    if has_many_wildcards(globs):
+        raise _too_much(f"At most {MOST_WILDCARDS} wildcards can be expected.")
 
 
 def _too_much(message: str) -> Invalid:

@@ -77,7 +77,11 @@ class Walk:
         self._builder = chain.builder
         for journey in chain.journeys:
             self._judge.has_strange = False
-            if not await self._journey(journey) or self._judge.has_strange:
+            try:
+                is_whole = await self._journey(journey)
+            except KeyError:  # a role that nothing plays: what makes it was refused, or has no id
+                is_whole = False
+            if not is_whole or self._judge.has_strange:
                 chain.builder.begin_anew()
 
     async def _journey(self, journey: Journey) -> bool:
@@ -93,11 +97,8 @@ class Walk:
                 assert last is not None
                 self._run.findings.append(self._judge.flaw(probe, *last))
                 continue
-            try:
-                seen = await self._probe(probe)
-                last = probe, Exchange(self._request(probe, 0), seen.target)
-            except KeyError:  # a role that nothing plays: what makes it was refused
-                return False
+            seen = await self._probe(probe)
+            last = probe, Exchange(self._request(probe, 0), seen.target)
             if self._is_lost or (probe.keeps and not seen.is_alike):
                 return False
             check = self._check(probe, seen)
