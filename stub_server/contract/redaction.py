@@ -15,7 +15,7 @@ Texts are bytes of HTTP decoded from Latin-1: one character is one byte.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from itertools import chain
 from os.path import commonprefix
@@ -92,13 +92,13 @@ class Redactor:
         text = body.lower().decode("latin-1")
         return self._has_sign(text) or _hides(text, self._has_sign)
 
-    def searchable(self, body: bytes, content_type: bytes) -> tuple[bytes | None, bool]:
+    def kept(self, body: bytes, headers: Mapping[bytes, bytes]) -> tuple[bytes | None, bool]:
         """What is kept of a body, and whether it may have a secret.
 
         None is found in a charset such as UTF-16; of several that are named any may be meant.
         """
-        kept = body or None
-        if body and not _LIKE_ASCII.issuperset(_CHARSET.findall(content_type.lower())):
+        kept, media = body or None, headers.get(b"content-type", b"")
+        if body and not _LIKE_ASCII.issuperset(_CHARSET.findall(media.lower())):
             kept = LEFT_OUT
         return kept, self.suspects(body)
 

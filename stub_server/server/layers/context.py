@@ -299,9 +299,8 @@ class Keeping:
             trace.body = trace.parts = None
         else:
             if trace.body is not None:
-                media = request.headers.get(b"content-type", b"")
-                trace.body, is_suspect = self._redactor.searchable(trace.body, media)
-                has_secrets = has_secrets or is_suspect
+                trace.body, body_has_secrets = self._redactor.kept(trace.body, request.headers)
+                has_secrets = has_secrets or body_has_secrets
                 size += len(trace.body or b"")
             if answer is not None:
                 trace.received_head, head_has_secrets = self._head_of(tuple(request.sent))
