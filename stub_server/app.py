@@ -145,10 +145,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     secret = settings.signing_secret(random)
     courier = _courier(settings)
     seeding = Seeding(data_dir("fixtures"), document, schemas)
-    rules = _rules(settings, document, loaded.shipped, schemas)
-    factory = SandboxFactory(
-        rules, seeding, settings, courier.worker, secret=secret, control_secret=random
-    )
+    rules = _rules(settings, loaded, schemas, secret)
+    factory = SandboxFactory(rules, seeding, settings, courier.worker, control_secret=random)
     sandboxes = _sandboxes(factory, courier, store, loaded.overlays)
 
     def application() -> Application:
@@ -302,15 +300,14 @@ def _agents(application: Callable[[], Application]) -> Page:
     return answer
 
 
-def _rules(
-    settings: Settings, document: Document, shipped: Document | None, schemas: Schemas
-) -> Rules:
+def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: bytes) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
+    document = loaded.document
     running = document.lifecycles["Subscription"].sets["running"]
     tables = table_specs(
         {name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique
     )
-    base = shipped or document  # rules rely on what overlays take away
+    base = loaded.shipped or document  # rules rely on what overlays take away
     defaults, rejects = {}, {}
     for spec in tables.values():
         defaults[spec.schema] = base.defaults(spec.schema) | document.defaults(spec.schema)
@@ -333,6 +330,7 @@ def _rules(
             settings.webhook_schedule,
             settings.unknown_query,
         ),
+        secret=secret,
     )
 
 

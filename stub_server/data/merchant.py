@@ -45,13 +45,12 @@ class Merchant:
     `offers` are the plans that the crowd buys.
     """
 
-    def __init__(
-        self, goods: Goods, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int
-    ) -> None:
+    def __init__(self, goods: Goods, scenario: Scenario, schemas: Schemas, begun: int) -> None:
         self.goods, self.script = goods, goods.script
         self.scenario, self.schemas = scenario, schemas
-        self.secret, self.begun, self.now = secret, begun, goods.script.end
+        self.begun, self.now = begun, goods.script.end
         self.seed = self.script.sandbox.origin.seed
+        self.secret = self.script.sandbox.rules.secret
         self.offers: list[Offer] = []
 
     # -- what is sold
@@ -226,18 +225,14 @@ class Merchant:
         }
         draft.create(draft.store.webhooks, ident, public, hidden | {"receiver": receiver})
 
-    def plan_keys(self, scopes: Sequence[str]) -> dict[str, str]:
-        """Plan the main key, which has all `scopes`, and the scenario's; returns the main
-        key's two halves.
-        """
+    def plan_keys(self, scopes: Sequence[str]) -> None:
+        """Plan the main key, which has all `scopes`, and the scenario's."""
         rng, script = stream(self.seed, "keys"), self.script
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
         script.add(first, script.step, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": [*scopes]})
         used = [self._plan_key(rng, node) for node in self.scenario.root.each("keys")]
         latest = self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
         script.add(self.now, self._use_keys, used, latest)
-        public_key, private_key = pair_of(self.secret, self.seed, MAIN_ID)
-        return {"public_key": public_key, "private_key": private_key}
 
     def _plan_key(self, rng: Random, node: Node) -> tuple[str, int, int]:
         """Plan a key; returns its id, how often it was used and when last (ms)."""

@@ -18,7 +18,7 @@ from ..core.ends import Ends
 from ..core.ids import derived_text
 from ..core.record import Body, Record, without
 from ..core.signing import new_key
-from ..data.keys import pair_of
+from ..data.keys import own_pair
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
@@ -263,7 +263,6 @@ def _keep_messages(trace: Trace, body: Body) -> None:
 
 
 def adopted(
-    secret: bytes,
     *,
     anew: bool,
     keyless: bool = False,
@@ -283,9 +282,7 @@ def adopted(
         if table == "api_keys":
             is_seeded = record.id in sandbox.origin.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(
-                    secret, sandbox.origin.seed, record.id, sandbox.identity
-                )
+                public_key, private_key = own_pair(sandbox, record.id)
                 public = {}
                 if is_seeded and not keeps_shown:
                     public["public_key"] = public_key
@@ -293,9 +290,8 @@ def adopted(
         elif table == "webhooks":
             hidden: Body = {}
             if anew:
-                drawn = derived_text(
-                    secret, 32, str(sandbox.origin.seed), "webhook", record.id, sandbox.name
-                )
+                names = (str(sandbox.origin.seed), "webhook", record.id, sandbox.name)
+                drawn = derived_text(sandbox.rules.secret, 32, *names)
                 hidden["signing_keys"] = [{"key": new_key(drawn.encode()), "until": None}]
             if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:
                 hidden[ABROAD] = abroad

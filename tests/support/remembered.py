@@ -27,15 +27,15 @@ class _Remembering(Seeding):
         super().__init__(fixtures, served, schemas)
         self._is_shipped = served.raw == document().raw
 
-    def fill(self, sandbox: Sandbox, secret: bytes) -> None:
+    def fill(self, sandbox: Sandbox) -> None:
         """Fill it; where the clock runs, or contract or check digits are others, each server does
         it by itself.
         """
         if not (self._is_shipped and sandbox.clock.frozen and sandbox.settings.check_digits):
-            super().fill(sandbox, secret)
+            super().fill(sandbox)
             return
         self.copies |= _copies
-        super().fill(sandbox, secret)
+        super().fill(sandbox)
         _copies.update(self.copies)
         for key in list(_copies)[:-MOST]:  # servers fill worlds in threads of theirs
             _copies.pop(key, None)

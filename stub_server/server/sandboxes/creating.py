@@ -204,7 +204,7 @@ class MadeSandboxes(LoadedSandboxes):
         await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
         sandbox.origin.first_clock = sandbox.clock.now, sandbox.clock.frozen
-        derive_keys(sandbox, self.factory.secret)
+        derive_keys(sandbox)
         if deliver:
             sandbox.speak()
         return await self._admit(sandbox, origin.name, ttl)

@@ -32,7 +32,6 @@ from .recorded import is_sent, last_step, reasons, seen
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
-_SECRET = b"replay"
 
 
 class Outcome(NamedTuple):
@@ -124,15 +123,15 @@ class Session:
             self._app = create_app(self._settings)
         factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
         self._fitting = Fitting(factory.rules, factory.shapes, self._contract["digest"])
-        # Every API key gets the private half of `pair_of`.
-        rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
+        # Every API key gets the private half of `own_pair`.
+        rewrite = adopted(anew=not secrets, keyless=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later = list(self._read(data))
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
-        self._callers = Callers(self._app.server.tokens, _SECRET)
+        self._callers = Callers(self._app.server.tokens)
         self._difference = partial(
             difference,
             other_secret=about["behaviour"]["has_secret"] or not secrets,
@@ -166,8 +165,7 @@ class Session:
         """Send the requests as long as they fit the state of the sandbox, and compare
         the answers.
         """
-        sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
-        sandbox = admit(self._reader, (), secret).sandbox
+        sandboxes, sandbox = self._app.server.sandboxes, admit(self._reader).sandbox
         if self._held_before != SILENT:
             self._held_before = min(self._held_before, sandbox.events.raised)
         sandbox.status.held_before = self._held_before
