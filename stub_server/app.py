@@ -26,12 +26,13 @@ from .contract.document import Document
 from .contract.formats import formats
 from .contract.overlay import Overlays
 from .contract.schema import ContractViolation, Schemas
-from .contract.source import ContractError, read
+from .contract.source import ContractError
 from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
 from .core.shipped import PACKAGE as PACKAGE
 from .core.shipped import data_dir as data_dir
 from .data.filling import Seeding
+from .data.tables import table
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
@@ -144,7 +145,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     courier = _courier(settings)
-    seeding = Seeding(data_dir("fixtures"), document, schemas)
+    seeding = Seeding(document, schemas)
     rules = _rules(settings, loaded, schemas, secret)
     factory = SandboxFactory(rules, seeding, settings, courier.worker, control_secret=random)
     sandboxes = _sandboxes(factory, courier, store, loaded.overlays)
@@ -337,7 +338,7 @@ def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: byte
 def _banks() -> tuple[tuple[str, str], ...]:
     """ISPB and name of the banks that payers have, each as often as its weight says."""
     banks: list[tuple[str, str]] = []
-    for bank in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]:
+    for bank in table("banks")["banks"]:
         banks += [(bank["ispb"], bank["name"])] * bank["weight"]
     return tuple(banks)
 

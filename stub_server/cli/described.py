@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..contract.source import read
-from ..core.shipped import data_dir
+from ..core.shipped import FIXTURES
 from . import kinds
 from .options import EXISTING, EXISTING_OR_STDIN, Number, UserPath, url, url_with_query
 
@@ -51,7 +51,7 @@ def verbs() -> Iterator[click.Command]:
 
 @cache
 def _described() -> About:
-    found: About = read(data_dir("fixtures") / "command.yaml")
+    found: About = read(FIXTURES / "command.yaml")
     return found
 
 

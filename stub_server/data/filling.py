@@ -5,7 +5,6 @@ every machine.
 import gc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
@@ -17,7 +16,6 @@ from ..engine.step import SandboxSettings
 from ..engine.tables import store as stores
 from ..engine.tables.store import Store
 from .crowd import Crowd
-from .files import Files, Node
 from .goods import Goods
 from .lives import Lives
 from .merchant import Merchant
@@ -43,12 +41,11 @@ base URL.
 class Seeding:
     """Fills sandboxes. `copies` are sandboxes as they were filled."""
 
-    def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
+    def __init__(self, document: Document, schemas: Schemas) -> None:
         """`document` is the contract as served, `schemas` its schemas, by which the records of a
         file are checked.
         """
-        self.fixtures = fixtures
-        self._files, self._schemas = Files(fixtures), schemas
+        self._schemas = schemas
         self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
         self.copies: dict[Key, Sandbox] = {}
 
@@ -59,7 +56,7 @@ class Seeding:
         key = self._key(sandbox)
         checks_digits.set(sandbox.settings.check_digits)
         with _without_collector():
-            self._fill(parse_scenario(self._files, sandbox.origin.scenario, key[1]), sandbox)
+            self._fill(parse_scenario(sandbox.origin.scenario, key[1]), sandbox)
         self.copies.pop(key, None)
         if _records(sandbox) > MOST_KEPT:
             return
@@ -84,13 +81,9 @@ class Seeding:
         own.home, own.sample, own.personas = other.home, other.sample, other.personas
         return True
 
-    def persona(self, name: str) -> Node:
-        """A persona of `fixtures/personas`, which must be there."""
-        return self._files.read(self.fixtures / "personas" / f"{name}.yaml", "Persona")
-
     def _key(self, sandbox: Sandbox) -> Key:
         origin, rules = sandbox.origin, sandbox.rules
-        text = read_scenario(self._files.folder, origin.scenario)
+        text = read_scenario(origin.scenario)
         return origin.scenario, text, origin.seed, rules.secret, rules.base_url
 
     def _fill(self, scenario: Scenario, sandbox: Sandbox) -> None:

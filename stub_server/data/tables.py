@@ -11,13 +11,13 @@ from typing import Any
 
 from ..contract.source import read
 from ..core.record import Body
-from ..core.shipped import data_dir
+from ..core.shipped import FIXTURES
 
 
 @cache
 def table(name: str) -> Body:
     """One table. Nobody may change it."""
-    found: Body = read(data_dir("fixtures") / "catalogue" / f"{name}.yaml")
+    found: Body = read(FIXTURES / "catalogue" / f"{name}.yaml")
     return found
 
 

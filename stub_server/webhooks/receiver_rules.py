@@ -14,7 +14,7 @@ import orjson
 
 from ..contract.source import read
 from ..core.record import Body
-from ..core.shipped import data_dir
+from ..core.shipped import FIXTURES
 from ..domain.deliveries import AttemptOutcome, Failed
 from .effects import Work
 from .receiver import ANSWER_TIME, Session
@@ -47,7 +47,7 @@ Check = Callable[[Session], Awaitable[Finding]]
 @cache
 def _texts() -> Body:
     """The texts of the rules, by their ids."""
-    found: Body = read(data_dir("fixtures") / "receiver-rules.yaml")
+    found: Body = read(FIXTURES / "receiver-rules.yaml")
     return found
 
 

@@ -23,8 +23,8 @@ _copies: dict[Key, Sandbox] = {}
 
 
 class _Remembering(Seeding):
-    def __init__(self, fixtures: Any, served: Document, schemas: Any) -> None:
-        super().__init__(fixtures, served, schemas)
+    def __init__(self, served: Document, schemas: Any) -> None:
+        super().__init__(served, schemas)
         self._is_shipped = served.raw == document().raw
 
     def fill(self, sandbox: Sandbox) -> None:

@@ -48,7 +48,7 @@ class MadeSandboxes(LoadedSandboxes):
         """The scenarios that a request may name, besides the one that the server was
         started with.
         """
-        return known_scenarios(self.factory.seeding.fixtures)
+        return known_scenarios()
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False

@@ -16,7 +16,7 @@ from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage.admitting import Admitted, admit
 from ...storage.exports import adopted, traces_of
-from ...storage.fitting import Fitting, Shapes
+from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, damaged, unpack
 from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
@@ -43,7 +43,6 @@ class SandboxFactory:
         """`control_secret` is random, whatever the seed, and makes the control keys."""
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
         self.control_secret = control_secret
-        self.shapes = Shapes(seeding.fixtures)
         self.contract: str = rules.converter.contract["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
@@ -95,7 +94,7 @@ class SandboxFactory:
 
     def permitted(self, scenario: str) -> str:
         """The scenario if a request may name it, else the server's own."""
-        if scenario in known_scenarios(self.seeding.fixtures):
+        if scenario in known_scenarios():
             return scenario
         return self.settings.scenario
 
@@ -107,7 +106,7 @@ class SandboxFactory:
 
         Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
         """
-        reading = unpack(file, self.shapes.check)
+        reading = unpack(file, check_line)
         _, header = next(reading)  # a file without one is refused
         keyless, contract = header["format"] == RECORDING, header["contract"]["digest"]
         shared = Body()
@@ -115,7 +114,7 @@ class SandboxFactory:
         empty = self.carried(generation, name)
 
         def begin() -> Reader:
-            return Reader(empty, rewrite, Fitting(self.rules, self.shapes, contract), shared)
+            return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
 
         snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
         reader = own = begin()

@@ -103,7 +103,7 @@ def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Bod
     """
     fitting = None
     if contract != factory.contract:
-        fitting = Fitting(factory.rules, factory.shapes, contract)
+        fitting = Fitting(factory.rules, contract)
     return Reader(factory.carried(generation), adopted(anew=False), fitting, shared)
 
 

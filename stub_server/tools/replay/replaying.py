@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ...app import create_app, data_dir
+from ...app import create_app
 from ...contract.secrets import KEY_HEADERS, REDACTED
 from ...core.clock import wall_from
 from ...core.record import Body
@@ -22,7 +22,7 @@ from ...server.layers.inside import Question, ask
 from ...settings import Settings
 from ...storage.admitting import admit
 from ...storage.exports import adopted, outline, traces_of
-from ...storage.fitting import Fitting, Shapes
+from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, BadFile, damaged, unpack
 from ...storage.reading import Reader
 from .differences import difference
@@ -81,7 +81,7 @@ def _scenario(recorded: str, file: Path | None) -> str:
     """The scenario of the recording's server by its name, or the file that it was. Raises
     BadFile.
     """
-    is_known = recorded in known_scenarios(data_dir("fixtures"))
+    is_known = recorded in known_scenarios()
     if is_known and file is not None:
         raise BadFile(
             "unfit", f"The recording has the shipped scenario {recorded}: leave out --scenario."
@@ -114,7 +114,7 @@ class Session:
 
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         self.timepiece = Timepiece()
-        header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
+        header, about, requests = outline(data, check_line)
         self._held_before, self._contract = about["held"], header["contract"]
         if requests:
             self.timepiece.now = requests[0]["wall"]
@@ -122,7 +122,7 @@ class Session:
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
         factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
-        self._fitting = Fitting(factory.rules, factory.shapes, self._contract["digest"])
+        self._fitting = Fitting(factory.rules, self._contract["digest"])
         # Every API key gets the private half of `own_pair`.
         rewrite = adopted(anew=not secrets, keyless=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
