@@ -145,9 +145,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     courier = _courier(settings)
-    seeding = Seeding(document, schemas)
     rules = _rules(settings, loaded, schemas, secret)
-    factory = SandboxFactory(rules, seeding, settings, courier.worker, control_secret=random)
+    factory = SandboxFactory(rules, Seeding(), settings, courier.worker, control_secret=random)
     sandboxes = _sandboxes(factory, courier, store, loaded.overlays)
 
     def application() -> Application:

@@ -6,8 +6,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from ..contract.document import Document
-from ..contract.schema import Schemas
 from ..core.clock import DAY, HOUR, iso
 from ..core.ids import named_uuid
 from ..domain.documents import checks_digits
@@ -41,12 +39,7 @@ base URL.
 class Seeding:
     """Fills sandboxes. `copies` are sandboxes as they were filled."""
 
-    def __init__(self, document: Document, schemas: Schemas) -> None:
-        """`document` is the contract as served, `schemas` its schemas, by which the records of a
-        file are checked.
-        """
-        self._schemas = schemas
-        self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
+    def __init__(self) -> None:
         self.copies: dict[Key, Sandbox] = {}
 
     def fill(self, sandbox: Sandbox) -> None:
@@ -102,15 +95,15 @@ class Seeding:
         sandbox.origin.raises_events = False  # nobody listens before the first webhook
         with closing(script), sandbox.seeding_past(begun):
             goods = Goods(script)
-            merchant = Merchant(goods, scenario, self._schemas, begun)
+            merchant = Merchant(goods, scenario, begun)
             merchant.plan_projects()
             listening = merchant.plan_webhooks()
             if listening is not None:
                 script.add(listening, setattr, sandbox.origin, "raises_events", True)
-            merchant.plan_keys(self._scopes)
+            merchant.plan_keys()
             lives = Lives(script, stream(seed, "lives"))
             crowd = Crowd(goods, scenario, merchant.offers, Rhythm(start, now), lives)
-            records = Records(goods, crowd, self._schemas, begun)
+            records = Records(goods, crowd, begun)
             records.plan()
             crowd.plan()
             script.run()

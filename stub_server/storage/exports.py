@@ -173,11 +173,8 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     for ident, store in sandbox.stores.items():
         rows = {name: table.rows for name, table in store.tables.items()}
         owned[ident] = Owned(store.merchant, store.usage, store.unrecorded, rows)
-    recorded = without(body, "replies") | {
-        "parts": [_own_puts(sandbox, part) for part in body.get("parts", ())],
-        "clock": at._asdict(),
-    }
-    step = Reader.of(SandboxState(sandbox, owned), fitting).step(recorded)
+    recorded = without(body, "replies") | {"clock": at._asdict()}
+    step = Reader.of(SandboxState(sandbox, owned), _with_own_secrets, fitting).step(recorded)
     if step.restores:
         return step
     (part,) = step.parts
@@ -186,24 +183,18 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     return step._replace(parts=(part._replace(used=tuple(used)),))
 
 
-def _own_puts(sandbox: Sandbox, part: Body) -> Body:
-    """A part of a step in a recording, with the secrets of a sandbox."""
-    tables, puts = sandbox.stores[part["merchant"]].tables, []
-    for put in part.get("puts", ()):
-        puts.append(_with_own_secrets(tables[put["table"]].find(put["id"]), put))
-    return part | {"puts": puts}
-
-
-def _with_own_secrets(before: Record | None, put: Body) -> Body:
+def _with_own_secrets(sandbox: Sandbox, table: str, record: Record) -> Record:
     """The version of a record in a recording, with what that has no secrets for as the
     sandbox has it.
     """
-    if before is None or put["table"] not in ("webhooks", "api_keys"):
-        return put
-    public, hidden = orjson.loads(before.public), orjson.loads(before.hidden)
-    if put["table"] == "api_keys":
-        return put | {"hidden": put["hidden"] | {"digest": hidden["digest"]}}
-    return put | {"public": put["public"] | {"headers": public["headers"]}, "hidden": hidden}
+    for store in sandbox.stores.values():
+        before = store.tables[table].open(record.id)
+        if before is not None and table == "api_keys":
+            return changed(record, {}, {"digest": before.hidden["digest"]})
+        if before is not None and table == "webhooks":
+            own = _with(record.public, {"headers": before.public["headers"]})
+            return record._replace(public=own, hidden=before.record.hidden)
+    return record
 
 
 # -- the requests as a journal has them

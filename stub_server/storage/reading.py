@@ -48,7 +48,7 @@ class Reader:
     def __init__(
         self,
         empty: Empty,
-        rewrite: Rewrite | None = None,
+        rewrite: Rewrite,
         fitting: Fitting | None = None,
         shared: Body | None = None,
     ) -> None:
@@ -65,9 +65,9 @@ class Reader:
         self._shown: list[bytes] = []
 
     @classmethod
-    def of(cls, state: SandboxState, fitting: Fitting) -> Reader:
+    def of(cls, state: SandboxState, rewrite: Rewrite, fitting: Fitting) -> Reader:
         """One that has read a state."""
-        reader = cls(lambda name, scenario, seed: state.sandbox, fitting=fitting)
+        reader = cls(lambda name, scenario, seed: state.sandbox, rewrite, fitting)
         reader._state = state
         return reader
 
@@ -147,8 +147,7 @@ class Reader:
         public, hidden = encoded(body["public"]), encoded(body["hidden"])
         record = Record(body["id"], _key_in(body), body["version"], public, hidden)
         table = body["table"]
-        if self._rewrite is not None:
-            record = self._rewrite(self.state.sandbox, table, record)
+        record = self._rewrite(self.state.sandbox, table, record)
         if self.fitting is not None:
             record = self.fitting.record(table, record)
         known: Record = self._shared.setdefault(record, record)  # restoring compares by identity

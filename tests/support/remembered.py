@@ -8,11 +8,9 @@ tests makes a hundred alike.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from unittest.mock import patch
 
 from stub_server import app
-from stub_server.contract.document import Document
 from stub_server.data.filling import Key, Seeding
 from stub_server.engine.sandbox import Sandbox
 
@@ -23,15 +21,12 @@ _copies: dict[Key, Sandbox] = {}
 
 
 class _Remembering(Seeding):
-    def __init__(self, served: Document, schemas: Any) -> None:
-        super().__init__(served, schemas)
-        self._is_shipped = served.raw == document().raw
-
     def fill(self, sandbox: Sandbox) -> None:
         """Fill it; where the clock runs, or contract or check digits are others, each server does
         it by itself.
         """
-        if not (self._is_shipped and sandbox.clock.frozen and sandbox.settings.check_digits):
+        is_usual = sandbox.clock.frozen and sandbox.settings.check_digits
+        if not is_usual or sandbox.rules.converter.document.raw != document().raw:
             super().fill(sandbox)
             return
         self.copies |= _copies
