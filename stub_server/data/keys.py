@@ -44,22 +44,21 @@ def derive_keys(sandbox: Sandbox) -> None:
 
     A default sandbox has them in its first generation.
     """
-    if sandbox.identity == DEFAULT:
-        return
-    for store, row in _seeded(sandbox):
-        _replace(store, row, *renewed(sandbox, row))
+    if sandbox.identity != DEFAULT:
+        for row in _seeded(sandbox):
+            _replace(sandbox.store, row, *renewed(sandbox, row))
 
 
 def keep_newest(then: Sandbox, now: Sandbox) -> None:
     """Give the seeded keys of an earlier state of a sandbox the secrets that they have now."""
     then.renew(now.origin.generation)
-    present = {row.id: row for _, row in _seeded(now)}
-    for store, row in _seeded(then):
-        today = present.get(row.id)
+    for row in _seeded(then):
+        today = now.store.api_keys.open(row.id)
         if today is None:  # it was deleted since
-            _replace(store, row, *renewed(then, row))
+            _replace(then.store, row, *renewed(then, row))
         else:
-            _replace(store, row, *_with(row, today.public["public_key"], today.hidden["digest"]))
+            secrets = _with(row, today.public["public_key"], today.hidden["digest"])
+            _replace(then.store, row, *secrets)
 
 
 def renewed(sandbox: Sandbox, row: Row) -> Parts:
@@ -83,7 +82,7 @@ def _replace(store: Store, row: Row, public: Body, hidden: Body) -> None:
     store.replace(table.name, row, Row(record, public, hidden))
 
 
-def _seeded(sandbox: Sandbox) -> Iterator[tuple[Store, Row]]:
-    for store in sandbox.stores.values():
-        for ident in sandbox.origin.seeded_keys & store.api_keys.keys.keys():
-            yield store, store.api_keys.get(ident)
+def _seeded(sandbox: Sandbox) -> Iterator[Row]:
+    """The seeded keys, which are the seeded merchant's."""
+    for ident in sandbox.origin.seeded_keys & sandbox.store.api_keys.keys.keys():
+        yield sandbox.store.api_keys.get(ident)

@@ -202,6 +202,18 @@ def _with_own_secrets(sandbox: Sandbox, table: str, record: Record) -> Record:
 
 _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)
+_AS_THEY_ARE = (
+    "id",
+    "at",
+    "method",
+    "path",
+    "before",
+    "after",
+    "status",
+    "code",
+    "simulated",
+    "operation",
+)
 
 
 def traces_of(
@@ -213,27 +225,22 @@ def traces_of(
         made[step.cause.id].append(step)
     for body in requests:
         trace = Trace(
-            id=body["id"],
-            at=body["at"],
-            method=body["method"],
-            path=body["path"],
+            **{name: body[name] for name in _AS_THEY_ARE},
             query=body["query"].encode("latin-1"),
             sandbox=sandbox,
             received=body["wall"],
+            is_prefixed=body["prefixed"],
+            is_control=body["path"].startswith("/_sandbox"),
+            size=_OVERHEAD,
         )
         for step in made[trace.id]:
             trace.note(step)
-        trace.is_prefixed = body["prefixed"]
-        for name in ("before", "after", "status", "code", "simulated", "operation"):
-            setattr(trace, name, body[name])
-        trace.is_control = body["path"].startswith("/_sandbox")
         if body["caller"] is not None:  # as far as a recording knows him
             trace.caller = Caller(
                 scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"]
             )
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
-        trace.size = _OVERHEAD
         if keeps_bodies:
             _keep_messages(trace, body)
         yield trace
