@@ -3,11 +3,10 @@ at their times.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ...app import create_app
@@ -27,27 +26,13 @@ from ...storage.package import RECORDING, BadFile, damaged, unpack
 from ...storage.reading import Reader
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
-from .recorded import is_sent, last_step, reasons, seen
+from .recorded import is_sent, last_step, name_of, reasons, seen
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
-
-
-class Outcome(NamedTuple):
-    """How a replay ended: the requests whose answers differ, each with its diff.
-
-    `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not
-    compared, by reason. `unsent` is how many were left when the state had come to differ from the
-    recorded one. `contract` is that of the recording, where it is another one than this server's.
-    """
-
-    requests: int
-    compared: int
-    skipped: Mapping[str, Sequence[str]]
-    differing: Sequence[tuple[Trace, str]]
-    unsent: int
-    contract: Body | None
+_MOST_IDS = 20  # of the requests that were skipped for one reason
+_MOST_DIFFS = 5  # that are shown whole
 
 
 def settings_of(
@@ -96,11 +81,9 @@ def _scenario(recorded: str, file: Path | None) -> str:
     return file.absolute().as_posix()
 
 
-async def replay(
-    data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None
-) -> Outcome:
-    """Read a recording and send its requests again; `scenario` is the file of its server, if it had
-    one of its own.
+async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Body:
+    """Read a recording and send its requests again; the report on the answers. `scenario` is the
+    file of its server, if it had one of its own.
 
     Raises BadFile, ContractError, ScenarioError.
     """
@@ -161,17 +144,24 @@ class Session:
     def _sandbox(self) -> Sandbox:
         return self._app.server.sandboxes.entry(self.name).sandbox
 
-    async def run(self) -> Outcome:
-        """Send the requests as long as they fit the state of the sandbox, and compare
-        the answers.
-        """
-        sandboxes, sandbox = self._app.server.sandboxes, admit(self._reader).sandbox
+    async def _begin(self) -> None:
+        """Have the sandbox of the recording, in the state at its beginning."""
+        sandbox = admit(self._reader).sandbox
         if self._held_before != SILENT:
             self._held_before = min(self._held_before, sandbox.events.raised)
         sandbox.status.held_before = self._held_before
-        await sandboxes.put_in_place(sandbox)
-        compared, unsent, skipped = 0, 0, defaultdict[str, list[str]](list)
-        differing: list[tuple[Trace, str]] = []
+        await self._app.server.sandboxes.put_in_place(sandbox)
+
+    async def run(self) -> Body:
+        """Send the requests as long as they fit the state of the sandbox; the report on the
+        answers.
+
+        Requests that were skipped were not sent, or are not compared. Those that are `unsent` came
+        after the state had become another one than the recorded one.
+        """
+        await self._begin()
+        same, unsent, diffs = 0, 0, list[Body]()
+        skipped, differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for number, request in enumerate(self._requests, 1):
             reason, diff = self._skipped.get(request.id), ""
             reason = reason or self._steps.reason(request)
@@ -181,17 +171,33 @@ class Session:
                 else:
                     self._pass_over(request)
             except Diverged as error:
-                differing.append((request, f"--- recorded\n+++ replayed\n{error}"))
+                reason, diff = None, f"--- recorded\n+++ replayed\n{error}"
                 unsent = len(self._requests) - number
-                break
             if reason is not None:
                 skipped[reason].append(request.id)
             elif diff:
-                differing.append((request, diff))
+                differing[name_of(request)].append(request.id)
+                diffs.append(
+                    {"id": request.id, "method": request.method, "path": request.path, "diff": diff}
+                )
             else:
-                compared += 1
-        contract = self._contract if self._fitting.is_other else None
-        return Outcome(len(self._requests), compared, skipped, differing, unsent, contract)
+                same += 1
+            if unsent:
+                break
+        by_reason = {}
+        for reason, idents in skipped.items():
+            by_reason[reason] = {"count": len(idents), "ids": idents[:_MOST_IDS]}
+        return {
+            "ok": not diffs,
+            "requests": len(self._requests),
+            "same": same,
+            "aside": sum(map(len, skipped.values())),
+            "unsent": unsent,
+            "aside_by_reason": by_reason,
+            "differing": dict(differing),
+            "contract": self._contract if self._fitting.is_other else None,
+            "diffs": diffs[:_MOST_DIFFS],
+        }
 
     def _pass_over(self, request: Trace) -> None:
         """Take what a request did without sending it, and note it: a later rewind may name it.
