@@ -15,12 +15,13 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
 from .contract import bundle, checks
+from .contract.bundle import Contracts
 from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
@@ -76,17 +77,6 @@ OPERATIONS = "stub_server.operations"
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
 
 
-class Contracts(NamedTuple):
-    """The contract with overlays, the control contract, and the contract without overlays if there
-    are any.
-    """
-
-    document: Document
-    control: Document
-    shipped: Document | None
-    overlays: Overlays
-
-
 def create_app(settings: Settings | None = None, loaded: Contracts | None = None) -> Application:
     """The whole server, of contracts that were `loaded` with its overlays, or of those that it
     loads.
@@ -120,13 +110,10 @@ def contracts(files: Sequence[Path]) -> Contracts:
 
     Without overlays nothing is checked.
     """
-    bundled = bundle.contracts(data_dir("openapi"), files)
-    document, control = Document(bundled.api), Document(bundled.control)
-    if not files:
-        return Contracts(document, control, None, bundled.overlays)
-    shipped = Document(bundled.shipped)
-    bundled.overlays.refuse(checks.faults(document, shipped))
-    return Contracts(document, control, shipped, bundled.overlays)
+    found = bundle.contracts(data_dir("openapi"), files)
+    if found.shipped is not None:
+        found.overlays.refuse(checks.faults(found.document, found.shipped))
+    return found
 
 
 def _with_rate_limit(document: Document) -> Document:
