@@ -16,10 +16,9 @@ from typing import Any
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import Json, json_path, line_in, parse, parse_bounded, read, read_text
+from ..contract.source import Json, fixture, json_path, line_in, parse, parse_bounded, read_text
 from ..core.problem import UnusableInput
 from ..core.record import Body, without
-from ..core.shipped import FIXTURES
 
 MOST_REPEATED = 100_000  # characters: five times the longest text of the contract
 
@@ -72,7 +71,7 @@ class Node:
 @cache
 def _shapes() -> tuple[Json, Schemas]:
     """What `schemas.yaml` says of files, with the validators that requests use."""
-    document = read(FIXTURES / "schemas.yaml")
+    document = fixture("schemas.yaml")
     return document, Schemas(document, Formats(READ, READ))
 
 

@@ -11,10 +11,9 @@ import orjson
 from ..contract.converting import Fault
 from ..contract.formats import formats
 from ..contract.schema import Schemas
-from ..contract.source import Json, read
+from ..contract.source import Json, fixture
 from ..core.clock import parse_iso
 from ..core.record import Record
-from ..core.shipped import FIXTURES
 from ..core.text import counted
 from ..core.timers import SENDING
 from ..engine.laws import broken
@@ -34,7 +33,7 @@ UPCOMING = 4_000
 @cache
 def _lines() -> tuple[set[str], Schemas]:
     """The kinds of lines, and the schemas of them and of their parts, which have capitals."""
-    described = read(FIXTURES / "sandbox-file.yaml")
+    described = fixture("sandbox-file.yaml")
     kinds = set(filter(str.islower, described["components"]["schemas"]))
     return kinds, Schemas(described, formats(lambda text: True, lambda text: True))
 

@@ -6,15 +6,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from time import perf_counter_ns
 from typing import NamedTuple
 
 import orjson
 
-from ..contract.source import read
+from ..contract.source import fixture
 from ..core.record import Body
-from ..core.shipped import FIXTURES
 from ..domain.deliveries import AttemptOutcome, Failed
 from .effects import Work
 from .receiver import ANSWER_TIME, Session
@@ -42,13 +40,6 @@ class Finding(NamedTuple):
 
 
 Check = Callable[[Session], Awaitable[Finding]]
-
-
-@cache
-def _texts() -> Body:
-    """The texts of the rules, by their ids."""
-    found: Body = read(FIXTURES / "receiver-rules.yaml")
-    return found
 
 
 async def certify(session: Session) -> Body:
@@ -88,7 +79,7 @@ async def _found(check: Check, session: Session, deadline: float) -> Finding:
 
 def _reported(ident: str, finding: Finding, event_type: str) -> Body:
     """A rule in the report; advice is for those who break it."""
-    about = _texts()[ident]
+    about = fixture("receiver-rules.yaml")[ident]
     return {
         "id": ident,
         "name": about["name"],
