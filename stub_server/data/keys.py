@@ -40,13 +40,9 @@ def mark_seeded(sandbox: Sandbox) -> None:
 
 
 def derive_keys(sandbox: Sandbox) -> None:
-    """Give the seeded keys of a new sandbox secrets of its own.
-
-    A default sandbox has them in its first generation.
-    """
-    if sandbox.identity != DEFAULT:
-        for row in _seeded(sandbox):
-            _replace(sandbox.store, row, *renewed(sandbox, row))
+    """Give the seeded keys of a new sandbox secrets of its own; a default one has them already."""
+    for row in _seeded(sandbox):
+        _replace(sandbox.store, row, *renewed(sandbox, row))
 
 
 def keep_newest(then: Sandbox, now: Sandbox) -> None:
