@@ -17,6 +17,7 @@ from ..domain.deliveries import AttemptOutcome, Failed
 from .effects import Work
 from .receiver import ANSWER_TIME, Session
 
+# the texts have these numbers too
 BURST = 20
 TWICE = 5  # copies of one delivery at the same moment
 ROUNDS = 3  # a gap between looking up and noting is not hit every time
