@@ -15,23 +15,25 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
 from .contract import bundle, checks
+from .contract.bundle import Contracts
 from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.overlay import Overlays
 from .contract.schema import ContractViolation, RecordCheck, Schemas
-from .contract.source import ContractError, read
+from .contract.source import ContractError
 from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
 from .core.shipped import PACKAGE as PACKAGE
 from .core.shipped import data_dir as data_dir
 from .data.filling import Seeding
+from .data.tables import table
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
@@ -74,17 +76,6 @@ OPERATIONS = "stub_server.operations"
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
 
 
-class Contracts(NamedTuple):
-    """The contract with overlays, the control contract, and the contract without overlays if there
-    are any.
-    """
-
-    document: Document
-    control: Document
-    shipped: Document | None
-    overlays: Overlays
-
-
 def create_app(settings: Settings | None = None, loaded: Contracts | None = None) -> Application:
     """The whole server, of contracts that were `loaded` with its overlays, or of those that it
     loads.
@@ -118,13 +109,10 @@ def contracts(files: Sequence[Path]) -> Contracts:
 
     Without overlays nothing is checked.
     """
-    bundled = bundle.contracts(data_dir("openapi"), files)
-    document, control = Document(bundled.api), Document(bundled.control)
-    if not files:
-        return Contracts(document, control, None, bundled.overlays)
-    shipped = Document(bundled.shipped)
-    bundled.overlays.refuse(checks.faults(document, shipped))
-    return Contracts(document, control, shipped, bundled.overlays)
+    found = bundle.contracts(data_dir("openapi"), files)
+    if found.shipped is not None:
+        found.overlays.refuse(checks.faults(found.document, found.shipped))
+    return found
 
 
 def _with_rate_limit(document: Document) -> Document:
@@ -143,11 +131,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     courier = _courier(settings)
-    seeding = Seeding(data_dir("fixtures"), document, schemas)
-    rules = _rules(settings, document, loaded.shipped, schemas)
-    factory = SandboxFactory(
-        rules, seeding, settings, courier.worker, secret=secret, control_secret=random
-    )
+    rules = _rules(settings, loaded, schemas, secret)
+    factory = SandboxFactory(rules, Seeding(), settings, courier.worker, control_secret=random)
     sandboxes = _sandboxes(factory, courier, store, loaded.overlays)
 
     def application() -> Application:
@@ -301,15 +286,14 @@ def _agents(application: Callable[[], Application]) -> Page:
     return answer
 
 
-def _rules(
-    settings: Settings, document: Document, shipped: Document | None, schemas: Schemas
-) -> Rules:
+def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: bytes) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
+    document = loaded.document
     running = document.lifecycles["Subscription"].sets["running"]
     tables = table_specs(
         {name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique
     )
-    base = shipped or document  # rules rely on what overlays take away
+    base = loaded.shipped or document  # rules rely on what overlays take away
     defaults, checks = {}, {}
     for spec in tables.values():
         defaults[spec.schema] = base.defaults(spec.schema) | document.defaults(spec.schema)
@@ -332,13 +316,14 @@ def _rules(
             settings.webhook_schedule,
             settings.unknown_query,
         ),
+        secret=secret,
     )
 
 
 def _banks() -> tuple[tuple[str, str], ...]:
     """ISPB and name of the banks that payers have, each as often as its weight says."""
     banks: list[tuple[str, str]] = []
-    for bank in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]:
+    for bank in table("banks")["banks"]:
         banks += [(bank["ispb"], bank["name"])] * bank["weight"]
     return tuple(banks)
 

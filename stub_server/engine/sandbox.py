@@ -41,7 +41,7 @@ class Rules:
     `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and
     change, `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as
     often as it is likely. `converter` knows the served contract; `settings` are those of a new
-    sandbox.
+    sandbox. The server signs with its `secret`.
     """
 
     layout: Layout
@@ -53,6 +53,7 @@ class Rules:
     converter: Converter
     base_url: str
     settings: SandboxSettings
+    secret: bytes = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -62,8 +63,8 @@ class Origin:
     A reset restores `first_settings` and `first_clock`: an instant (ms) and whether the clock is
     frozen, or None for the clock of the server's start. `home` is the seeded merchant's id;
     `sample` and `personas` are ids of records by name. `seeded_keys` are the ids of the API keys
-    that came with the seed; `credentials` are the halves of the first one. `generation` is part of
-    the secrets of these keys; nothing that goes back in time changes it.
+    that came with the seed. `generation` is part of the secrets of these keys; nothing that goes
+    back in time changes it.
 
     While the sandbox `is_seeding` its past, which began at `seeding_since` (ms), `declining` has
     the failure code of each subscription whose next charge is declined, and it `raises_events` only
@@ -79,7 +80,6 @@ class Origin:
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
     seeded_keys: frozenset[str] = frozenset()
-    credentials: dict[str, str] = field(default_factory=dict, repr=False)
     is_seeding: bool = False
     seeding_since: int = 0
     declining: dict[str, str] = field(default_factory=dict)

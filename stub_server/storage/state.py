@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..core.record import Body, Record, without
-from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
 from ..engine.tables.store import Store, Usages
@@ -82,7 +81,7 @@ def capture(sandbox: Sandbox) -> SandboxState:
     return SandboxState(twin, owned)
 
 
-def build(state: SandboxState, secret: bytes) -> Sandbox:
+def build(state: SandboxState) -> Sandbox:
     """The sandbox of a state, with stores.
 
     Raises KeyError, TypeError or ValueError for records that lack what an index reads.
@@ -93,7 +92,6 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
         store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
         store.rebuild(owned.rows)
         store.usage = dict(owned.usage)
-    sandbox.origin.credentials = ready_pair(sandbox, secret)
     return sandbox
 
 

@@ -2,6 +2,8 @@
 
 from ...core.problem import Conflict, reference_not_found
 from ...core.record import Body
+from ...core.shipped import FIXTURES
+from ...data.files import read_node
 from ...data.newcomers import live, offers_of
 from ...domain.documents import normalise
 from ...domain.orders import check_buyable
@@ -21,7 +23,7 @@ def add_persona(work: Work, body: Body) -> Reply:
         raise Conflict.at(
             "customer.document", "Another customer has this document.", "duplicate_document"
         )
-    persona = work.server.sandboxes.factory.seeding.persona(body["persona"])
+    persona = read_node(FIXTURES / "personas" / f"{body['persona']}.yaml", "Persona")
     made = live(work.draft, persona, wanted, offers_of(work.store, plans))
     (customer,) = made["customers"]
     members = {
