@@ -161,19 +161,21 @@ class Runner(Run):
             own = [each for each in operations if builder.resource_of(each) == resource]
             if create.tag != tag or not (own or resource.list in operations):
                 continue
-            for each in filter(None, writers):
-                yield builder.prepared(each, accepts(builder, each))
-            for journey in (finds, unique, remembers, moves):
-                yield builder.prepared(create, journey(builder, resource))
-            for parent in builder.needs(create):
-                yield builder.prepared(create, depends(builder, parent, resource))
             left = [each for each in left if each not in writers]
+            for each in filter(builder.may, filter(None, writers)):
+                yield accepts(builder, each)
+            if not builder.may(create):
+                continue
+            for journey in (finds, unique, remembers, moves):
+                yield journey(builder, resource)
+            for parent in builder.needs(create):
+                yield depends(builder, parent, resource)
         test = self.document.operations.get("sendTestWebhook")
-        for each in left:
-            yield builder.prepared(each, accepts(builder, each))
+        for each in filter(builder.may, left):
+            yield accepts(builder, each)
             is_log = "Log" in str(self.catalogue.entries_at(each)).title()
-            if test is not None and is_log and each.method == "GET":
-                yield builder.prepared(test, finds_logs(builder, each, test))
+            if test is not None and builder.may(test) and is_log and each.method == "GET":
+                yield finds_logs(builder, each, test)
 
 
 @contextmanager

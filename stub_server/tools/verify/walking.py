@@ -31,6 +31,7 @@ from .probes import (
     costs,
     is_id,
     placeholder,
+    roles_in,
 )
 from .target import TRIES, Limited
 from .twin import Fork
@@ -53,10 +54,15 @@ _ROLES = {
 """The roles that members of a new record play."""
 
 
+class _Departed(Exception):
+    """The target's records are no longer what the twins' are."""
+
+
 class Walk:
     """A chain of journeys over records that they share."""
 
     _builder: Builder
+    _last: tuple[Probe, Exchange]
 
     def __init__(self, run: Run, forks: tuple[Fork, Fork], made: Made) -> None:
         """`made` collects the records of the target."""
@@ -82,29 +88,42 @@ class Walk:
 
     async def _journey(self, journey: Journey) -> bool:
         """Whether it came to its end."""
-        seen: Seen | None = None
-        last: tuple[Probe, Exchange] | None = None
-        while True:
-            try:
-                probe = next(journey) if seen is None else journey.send(seen)
-            except StopIteration:
-                return True
-            if isinstance(probe, Flaw):
-                assert last is not None
-                self._run.findings.append(self._judge.flaw(probe, *last))
-                continue
-            try:
-                seen = await self._probe(probe)
-                last = probe, Exchange(self._request(probe, 0), seen.target)
-            except KeyError:  # a role that nothing plays: what makes it was refused
-                return False
-            if self._is_lost or (probe.keeps and not seen.is_alike):
-                return False
-            check = self._check(probe, seen)
-            if check is not None:
-                read = await self._probe(check)
-                if read.has_departed and not read.is_alike:
-                    return False
+        seen: Any = None
+        try:
+            while True:
+                asked = journey.send(seen)
+                if isinstance(asked, Flaw):
+                    self._run.findings.append(self._judge.flaw(asked, *self._last))
+                else:
+                    seen = await self._step(asked)
+        except StopIteration:
+            return True
+        except (KeyError, _Departed):  # a role that nothing plays: what makes it was refused
+            return False
+
+    async def _step(self, probe: Probe) -> Seen:
+        """Send a probe after those that make the records that it names, and one that deletes the
+        record that played its role before; then read what it has made or changed.
+
+        Raises KeyError and _Departed.
+        """
+        for role in roles_in([probe.path, probe.query, probe.body]):
+            make = self._builder.missing(role)
+            if make is not None:
+                await self._step(make)
+        removal = self._builder.removal(probe.makes) if probe.makes else None
+        if removal is not None:
+            await self._probe(removal)
+        seen = await self._probe(probe)
+        if self._is_lost or (probe.keeps and not seen.is_alike):
+            raise _Departed
+        check = self._check(probe, seen)
+        if check is not None:
+            read = await self._probe(check)
+            if read.has_departed and not read.is_alike:
+                raise _Departed
+        self._last = probe, Exchange(self._request(probe, 0), seen.target)
+        return seen
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read of the record that was just made or changed; None where nothing reads it
@@ -249,7 +268,11 @@ class Walk:
     def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
         operation = probe.operation
+        present, changed = self._builder.present, operation and self._builder.resource_of(operation)
+        role = changed.role if changed is not None else ""
         if probe.method != "GET" and not seen.is_alike:
+            if not probe.makes and placeholder(role) in probe.path:
+                present.pop(role, None)
             for segment in filter(is_id, self._request(probe, 0).path.split("/")):
                 self._roles.forget(segment)
             if probe.method == "POST":
@@ -270,8 +293,11 @@ class Walk:
             self._judge.has_strange = True
         if operation.method == "POST" and 201 in operation.responses:
             self._run.cleanup.note(self._made, operation, own)
+        if changed is not None and operation == changed.update and placeholder(role) in probe.path:
+            present[role] |= probe.body
         if not probe.makes:
             return
+        present[probe.makes] = probe.body
         for member, role in _ROLES.items():
             names: list[Any] = [record.get(member) for record in records]
             if all(isinstance(name, str) for name in names):

@@ -54,14 +54,12 @@ def finds(builder: Builder, resource: Resource) -> Journey:
     listing, create, narrowed = resource.list, resource.creates[0], narrowing(builder, resource)
     if listing is None or not narrowed:
         return
-    if resource.role not in builder.present:
-        yield from builder.make(resource)
-    if resource.delete is not None or f"{resource.role} more" not in builder.present:
-        for body in (builder.body(create), builder.plain(create)):
-            makes = f"{resource.role} more"
-            yield builder.probe(
-                create, SETUP, f"make {resource.role}", body=body, makes=makes, keeps=True
-            )
+    more = f"{resource.role} more" in builder.present
+    yield from builder.ready(resource)
+    others = {"more": builder.body(create), "third": builder.plain(create)}
+    for name, body in others.items() if resource.delete or not more else ():
+        makes = f"{resource.role} {name}"
+        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
     yield from _lists(builder, listing, narrowed, builder.present[resource.role])
 
 
