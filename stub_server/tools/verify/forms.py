@@ -19,9 +19,6 @@ _SKIPPED = {
     "unreached": "Out of reach.",
     "none": "The contract has nothing to try here.",
 }
-_SARIF = ("target", "contract", "mode", "seed", "coverage")
-_JSON = (*_SARIF, "seconds", "requests", "exit", "tag", "left_behind")
-_DIVERGENCE = ("fingerprint", "operations", "title", "basis", "pointer", "count", "overlay")
 
 
 def text(report: Report) -> str:
@@ -43,20 +40,7 @@ def _lines_of(it: Divergence) -> str:
 
 def json(report: Report) -> str:
     """The report as a JSON object; docs/verify.md has its shape."""
-    shown: dict[str, Any] = {name: getattr(report, name) for name in _JSON}
-    shown["operations"] = [{"operationId": name, **row} for name, row in report.rows.items()]
-    shown["unreached"] = [
-        {"operationId": each.operation, "status": each.status, "reason": each.reason}
-        for each in report.unreached
-    ]
-    shown["divergences"] = [_divergence(each) for each in report.divergences]
-    return json_text(shown, indent=2)
-
-
-def _divergence(it: Divergence) -> dict[str, Any]:
-    shown = {name: getattr(it, name) for name in _DIVERGENCE}
-    shown |= {name: getattr(it, name)._asdict() for name in ("request", "target", "expected")}
-    return {**shown, "class": it.kind, "operationId": it.operation}
+    return _rendered("report.json", report=report)
 
 
 def junit(report: Report) -> str:

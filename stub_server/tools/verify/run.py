@@ -4,25 +4,25 @@ import asyncio
 import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 
 import orjson
 
-from ...contract.document import JSON, Operation
+from ...contract.document import Operation
 from ...contract.formats import formats
 from ...contract.schema import Schemas
 from ...domain.documents import is_document_here, is_document_unchecked
 from ...server.explain.mending import Mender
-from .exchange import Exchange, Request, bearer
+from .exchange import Exchange, Request
 from .journeys.accepting import accepts
 from .journeys.listing import finds, finds_logs, reads
 from .journeys.records import depends, moves, remembers, unique
 from .journeys.refusing import limited, refuses_all, strangers
 from .judging import Options, Run
 from .probes import Builder, Chain, Journey
-from .target import AT_ONCE, KEY, PERSON, TRIES, Away, rights_of, together
+from .target import AT_ONCE, KEY, PERSON, Away, rights_of, together
 from .twin import Twin
 from .variants import Variants
 from .walking import Walk
@@ -55,20 +55,20 @@ class Runner(Run):
         """
         began, target = monotonic(), self.target
         target.until = began + self.options.budget
-        with _cancelling_on_signals():
-            try:
-                async with asyncio.timeout(self.options.budget):
-                    await self._send_all()
-            except TimeoutError:
-                self.is_late = True
-                self.away = "" if target.answers else "does not answer"
-            except asyncio.CancelledError:
-                self.is_interrupted = True
-            except Away as error:
-                self.away = str(error)
-            target.until = monotonic() + TIDYING
-            with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-                await self.cleanup.finish(target, may_have_made=bool(self.unanswered))
+        _cancel_on_signals()
+        try:
+            async with asyncio.timeout(self.options.budget):
+                await self._send_all()
+        except TimeoutError:
+            self.is_late = True
+            self.away = "" if target.answers else "does not answer"
+        except asyncio.CancelledError:
+            self.is_interrupted = True
+        except Away as error:
+            self.away = str(error)
+        target.until = monotonic() + TIDYING
+        with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
+            await self.cleanup.finish(may_have_made=bool(self.unanswered))
         await target.close()
         self.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]
@@ -82,9 +82,10 @@ class Runner(Run):
         for each in self.document.operations.values():  # what a credential is shows only in all
             if self.options.write or each.method == "GET":
                 asked.append(each)
-        self.rights = await rights_of(self.target, self.options.token, asked, self.unknown_id)
-        nowhere = Request("GET", "/v2/verify-unknown", "", bearer(self.options.token))
-        self.conformity.learn_nowhere(Exchange(nowhere, await self.target.send(nowhere, TRIES)))
+        self.rights = await rights_of(self.target, asked, self.unknown_id)
+        nowhere = Request("GET", "/v2/verify-unknown")
+        answer = await self.target.ask(nowhere.method, nowhere.path)
+        self.conformity.learn_nowhere(Exchange(nowhere, answer))
         if self.options.write and self.rights.kind == KEY:
             await self._learn_limits()
         waiting = [*self._chains()]
@@ -107,9 +108,7 @@ class Runner(Run):
             return
         create = project.creates[0]
         body = orjson.dumps(self.builder("limits").plain(create))
-        headers = (*bearer(self.options.token), ("Content-Type", JSON))
-        asked = Request(create.method, create.path, "", headers, body)
-        answer = await self.target.send(asked, TRIES)
+        answer = await self.target.ask(create.method, create.path, body)
         record = self.catalogue.record(create, answer.json())
         if answer.status == 403:
             self.rights.is_limited = True
@@ -121,7 +120,7 @@ class Runner(Run):
         made, (first, second) = self.cleanup.made(), self._twins
         async with first.fork(self.rights) as one, second.fork(self.rights) as two:
             await Walk(self, (one, two), made).go(chain)
-        await self.cleanup.remove(self.target, made)  # some kinds of records are limited in number
+        await self.cleanup.remove(made)  # some kinds of records are limited in number
 
     def builder(self, name: str) -> Builder:
         """A builder for some journeys."""
@@ -178,17 +177,10 @@ class Runner(Run):
                 yield finds_logs(builder, each, test)
 
 
-@contextmanager
-def _cancelling_on_signals() -> Iterator[None]:
-    """Have Ctrl-C and SIGTERM cancel the current task while the block runs."""
+def _cancel_on_signals() -> None:
+    """Have Ctrl-C and SIGTERM cancel the current task, as long as its loop runs."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     with suppress(NotImplementedError):  # Windows: `asyncio.run` does it for Ctrl-C
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
-    try:
-        yield
-    finally:
-        with suppress(NotImplementedError):
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)

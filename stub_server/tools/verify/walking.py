@@ -194,7 +194,9 @@ class Walk:
             self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         if probe.operation is not None:
-            self._run.answered(probe, probe.operation, seen.target.status)
+            about = (probe.about or probe.operation).id
+            self._run.answered(probe.operation.id, answer.status, probe.group, about)
+            self._run.suspected[probe.suspect].add(about)
         self._learn(probe, seen, second)
         return seen
 
