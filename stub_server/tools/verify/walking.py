@@ -295,7 +295,8 @@ class Walk:
             self._judge.has_strange = True
         if operation.method == "POST" and 201 in operation.responses:
             self._run.cleanup.note(self._made, operation, own)
-        if changed is not None and operation == changed.update and placeholder(role) in probe.path:
+        is_update = changed is not None and operation == changed.update
+        if is_update and seen.both_accept and placeholder(role) in probe.path:
             present[role] |= probe.body
         if not probe.makes:
             return
