@@ -108,5 +108,5 @@ class Cleanup:
 
 def _path_of(resource: Resource, ident: str) -> str:
     key, shown = f"{{{resource.key}}}", resource.read or resource.update
-    path = f"{resource.creates[0].path}/{key}" if shown is None else shown.path
+    path = f"{resource.create.path}/{key}" if shown is None else shown.path
     return path.replace(key, ident)

@@ -233,7 +233,7 @@ def _reason(run: Runner, operation: Operation, response: Response) -> str:
     if costs(operation) and not options.charges:
         return "needs --charges"
     for needed in run.builder("needs").needs(operation):
-        name = needed.creates[0].id
+        name = needed.create.id
         if name in rights.closed:
             return f"needs {name}: {rights.closed[name]}"
     return ""

@@ -3,7 +3,7 @@ what builds probes.
 """
 
 import re
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -51,7 +51,6 @@ class Probe:
     - `narrowed`: the list has only the journey's own records.
     - `about` is the operation to which a divergence belongs, such as the creation that a read
       shows.
-    - `is_checked`: the record that it makes or changes is read again.
     - `is_alone`: it is sent to the target only, which is to accept it.
     - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
@@ -72,7 +71,6 @@ class Probe:
     keeps: bool = False
     narrowed: bool = False
     about: Operation | None = None
-    is_checked: bool = True
     is_alone: bool = False
     is_quiet: bool = False
 
@@ -112,8 +110,6 @@ class Seen(NamedTuple):
 Asked = Probe | Flaw
 Journey = Generator[Asked, Seen, None]
 """Yields probes in order, on records of its own, and is sent what each was answered."""
-Sent = Generator[Asked, Seen, Seen]
-"""Yields probes, and returns what the last one was answered."""
 
 
 class Names(NamedTuple):
@@ -271,7 +267,7 @@ class Builder:
         found: list[Resource] = []
         for kind in map(self.kind_of, roles_in([self.path(operation), self.body(operation)])):
             if kind is not None:
-                found += [*self.needs(kind.creates[0]), kind]
+                found += [*self.needs(kind.create), kind]
         return [*{kind.key: kind for kind in found}.values()]
 
     def properties(self, operation: Operation) -> Mapping[str, Json]:
@@ -370,7 +366,7 @@ class Builder:
 
         Raises KeyError where the credential or the options do not allow it.
         """
-        operation, makes = resource.creates[0], role or resource.role
+        operation, makes = resource.create, role or resource.role
         if not self.may(operation):
             raise KeyError(makes)
         body = {**self.plain(operation), **changes}
@@ -417,13 +413,6 @@ class Builder:
 def without_role(body: Any, role: str) -> Any:
     """A body with an unknown id in place of a role."""
     return with_leaves(body, lambda leaf: UNKNOWN_ID if leaf == placeholder(role) else leaf)
-
-
-class Chain(NamedTuple):
-    """Journeys that share records, and their builder."""
-
-    builder: Builder
-    journeys: Iterable[Journey]
 
 
 def costs(operation: Operation) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
@@ -21,7 +21,7 @@ from .journeys.listing import finds, finds_logs, reads
 from .journeys.records import depends, moves, remembers, unique
 from .journeys.refusing import limited, refuses_all, strangers
 from .judging import Options, Run
-from .probes import Builder, Chain, Journey
+from .probes import Builder, Journey
 from .target import AT_ONCE, KEY, PERSON, Away, rights_of, together
 from .twin import Twin
 from .variants import Variants
@@ -95,7 +95,7 @@ class Runner(Run):
         async def worker() -> None:
             nonlocal done
             while waiting:
-                await self._walk(waiting.pop())
+                await self._walk(*waiting.pop())
                 done += 1
                 self._progress(done, total)
 
@@ -104,9 +104,9 @@ class Runner(Run):
     async def _learn_limits(self) -> None:
         """Learn whether an API key is limited to some projects: then it cannot create one."""
         project = self.catalogue.resources.get("projectId")
-        if project is None or project.creates[0].id in self.rights.closed:
+        if project is None or project.create.id in self.rights.closed:
             return
-        create = project.creates[0]
+        create = project.create
         body = orjson.dumps(self.builder("limits").plain(create))
         answer = await self.target.ask(create.method, create.path, body)
         record = self.catalogue.record(create, answer.json())
@@ -116,10 +116,10 @@ class Runner(Run):
         elif answer.is_success and record:
             self.cleanup.note(self.cleanup.made(), create, str(record.get("id")))
 
-    async def _walk(self, chain: Chain) -> None:
+    async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
         made, (first, second) = self.cleanup.made(), self._twins
         async with first.fork(self.rights) as one, second.fork(self.rights) as two:
-            await Walk(self, (one, two), made).go(chain)
+            await Walk(self, builder, (one, two), made).go(journeys)
         await self.cleanup.remove(made)  # some kinds of records are limited in number
 
     def builder(self, name: str) -> Builder:
@@ -130,7 +130,7 @@ class Runner(Run):
         closed = self.rights.closed
         return Builder(self.catalogue, variants, charges=self.options.charges, closed=closed)
 
-    def _chains(self) -> Iterator[Chain]:
+    def _chains(self) -> Iterator[tuple[Builder, Iterable[Journey]]]:
         """The journeys over the operations that the credential opens: in a chain
         those of one tag.
         """
@@ -140,23 +140,23 @@ class Runner(Run):
             tags[each.tag].append(each)
             if not self.options.write and each.method == "GET":
                 own = self.builder(f"reads {each.id}")
-                yield Chain(own, [reads(own, each)])
+                yield own, [reads(own, each)]
         if not self.options.write:
             return
         for tag in sorted(tags, key=lambda tag: -sum(each.method != "GET" for each in tags[tag])):
             own = self.builder(tag)
-            yield Chain(own, self._of_tag(own, tag, tags[tag]))
+            yield own, self._of_tag(own, tag, tags[tag])
         own, is_person = self.builder("refuses"), self.rights.kind == PERSON
-        yield Chain(own, [refuses_all(own, operations, makes_keys=is_person), strangers(own)])
+        yield own, [refuses_all(own, operations, makes_keys=is_person), strangers(own)]
         if is_person:
             own = self.builder("limited")
-            yield Chain(own, [limited(own, operations)])
+            yield own, [limited(own, operations)]
 
     def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
         """The journeys of a tag: over its kinds of records, then over its other operations."""
         left = [*operations]
         for resource in self.catalogue.resources.values():
-            create, writers = resource.creates[0], [*resource.creates, resource.update]
+            create, writers = resource.create, [*resource.creates, resource.update]
             own = [each for each in operations if builder.resource_of(each) == resource]
             if create.tag != tag or not (own or resource.list in operations):
                 continue

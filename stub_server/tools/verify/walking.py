@@ -4,6 +4,7 @@ learns from them.
 
 import asyncio
 import re
+from collections.abc import Iterable
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -21,7 +22,6 @@ from .probes import (
     NONE,
     WRONG,
     Builder,
-    Chain,
     Flaw,
     Journey,
     Names,
@@ -61,12 +61,11 @@ class _Departed(Exception):
 class Walk:
     """A chain of journeys over records that they share."""
 
-    _builder: Builder
     _last: tuple[Probe, Exchange]
 
-    def __init__(self, run: Run, forks: tuple[Fork, Fork], made: Made) -> None:
+    def __init__(self, run: Run, builder: Builder, forks: tuple[Fork, Fork], made: Made) -> None:
         """`made` collects the records of the target."""
-        self._run, self._forks, self._made = run, forks, made
+        self._run, self._builder, self._forks, self._made = run, builder, forks, made
         self._tokens = (run.options.token, *(fork.token for fork in forks))
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
@@ -74,17 +73,16 @@ class Walk:
         self._is_lost = False
         self._roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
-    async def go(self, chain: Chain) -> None:
+    async def go(self, journeys: Iterable[Journey]) -> None:
         """Send the probes of each journey in order, until the target's records are no longer what
         the twins' are.
 
         The next journey begins with new records then.
         """
-        self._builder = chain.builder
-        for journey in chain.journeys:
+        for journey in journeys:
             self._judge.has_strange = False
             if not await self._journey(journey) or self._judge.has_strange:
-                chain.builder.begin_anew()
+                self._builder.begin_anew()
 
     async def _journey(self, journey: Journey) -> bool:
         """Whether it came to its end."""
@@ -131,7 +129,7 @@ class Walk:
         """
         operation = probe.operation
         is_move = probe.suspect == "lifecycle" and probe.method != "DELETE"
-        if operation is None or not probe.is_checked or not seen.both_accept:
+        if operation is None or not seen.both_accept:
             return None
         resource = self._builder.resource_of(operation)
         read = None if resource is None else resource.read

@@ -51,7 +51,7 @@ def finds(builder: Builder, resource: Resource) -> Journey:
 
     Those that can be deleted are made for it.
     """
-    listing, create, narrowed = resource.list, resource.creates[0], narrowing(builder, resource)
+    listing, create, narrowed = resource.list, resource.create, narrowing(builder, resource)
     if listing is None or not narrowed:
         return
     more = f"{resource.role} more" in builder.present

@@ -17,7 +17,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     """A value that must be unique, for a second record and for a change, also in
     another spelling.
     """
-    create, update = resource.creates[0], resource.update
+    create, update = resource.create, resource.update
     if resource.delete is None:
         yield from builder.ready(resource)
     else:
@@ -34,7 +34,6 @@ def unique(builder: Builder, resource: Resource) -> Journey:
                 below(body_of(operation), "properties", member),
                 path=builder.path(operation, **{resource.key: second}),
                 body={**(builder.body(create) if operation == create else {}), member: again},
-                is_checked=False,
             )
 
 
@@ -58,7 +57,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     """What the parents of a record count, what the list has of it, and what is left of it when it
     was deleted.
     """
-    create, delete = resource.creates[0], resource.delete
+    create, delete = resource.create, resource.delete
     if delete is not None or resource.role not in builder.present:
         yield builder.make(resource)
     query = narrowing(builder, resource)
@@ -99,7 +98,7 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
 
     def begin() -> Journey:
         """All that requests about the other one name: later it may be refused."""
-        for kind in builder.needs(child.creates[0]):
+        for kind in builder.needs(child.create):
             yield from builder.ready(kind)
         yield builder.make(child)
 
@@ -123,7 +122,7 @@ def moves(builder: Builder, resource: Resource) -> Journey:
     """From every state in which a record can be made, or to which an update moves it, every move
     that operations could make.
     """
-    create, update, lifecycle = resource.creates[0], resource.update, resource.lifecycle
+    create, update, lifecycle = resource.create, resource.update, resource.lifecycle
     if lifecycle is None or update is None:
         return
     field, ways = lifecycle.field, [*_ways(builder, resource, lifecycle)]

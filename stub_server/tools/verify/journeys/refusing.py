@@ -90,7 +90,7 @@ def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
     yield builder.probe(create, SETUP, "a limited key", body=allowed, makes=key, keeps=True)
     for operation in operations:
         needs = builder.needs(operation)
-        creates = [needed.creates[0] for needed in needs]
+        creates = [needed.create for needed in needs]
         is_open = builder.may(operation) and all(map(builder.may, creates))
         if (
             project not in needs
