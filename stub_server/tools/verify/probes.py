@@ -6,9 +6,9 @@ import re
 from collections.abc import Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from ...contract.document import JSON, Operation
+from ...contract.formats import is_uuid
 from ...contract.source import Json
 from ...core.record import Body
 from .catalogue import (
@@ -33,7 +33,6 @@ SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""
 UNKNOWN_ID = "{the unknown id}"
 _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ def roles_in(value: Any) -> Iterator[str]:
 
 def is_id(value: Any) -> bool:
     """Whether a value is an identifier that servers draw."""
-    return isinstance(value, str) and _UUID(value) is not None
+    return isinstance(value, str) and is_uuid(value) is not None
 
 
 class Builder:
@@ -420,11 +419,6 @@ def costs(operation: Operation) -> bool:
     return operation.method == "POST" and (
         operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/")))
     )
-
-
-def encoded(value: str) -> str:
-    """A value as a path contains it."""
-    return quote(value, safe="")
 
 
 def query_text(value: Any) -> str:

@@ -5,6 +5,7 @@ whatever there is.
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
+from urllib.parse import quote
 
 from ....contract.document import Operation
 from ....contract.source import Json
@@ -17,7 +18,6 @@ from ..probes import (
     Journey,
     Probe,
     Seen,
-    encoded,
     placeholder,
     query_text,
 )
@@ -235,7 +235,7 @@ def reads(builder: Builder, operation: Operation) -> Journey:
 def _records(builder: Builder, resource: Resource, read: Operation, known: list[Any]) -> Journey:
     """The record of an entry is as the entry, and what is read below it is there."""
     for entry in known[:_EACH]:
-        key = {resource.key: encoded(str(entry.get("id")))}
+        key = {resource.key: quote(str(entry.get("id")), safe="")}
         seen = yield _alone(builder, read, "a record of the list", builder.path(read, **key))
         record = builder.catalogue.record(read, seen.target.json())
         for member in sorted(entry.keys() & record.keys()):

@@ -19,7 +19,6 @@ from ..probes import (
     Probe,
     Seen,
     costs,
-    encoded,
     placeholder,
     roles_in,
     without_role,
@@ -65,7 +64,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
         yield probe("an id that does not exist")
     for name in names:
         if name.endswith("Id"):
-            path = builder.path(operation, **{**unknown, name: encoded("verify-no-id")})
+            path = builder.path(operation, **{**unknown, name: "verify-no-id"})
             yield probe("a malformed id", path=path)
 
 
