@@ -182,7 +182,8 @@ def _as_shown(finding: Finding, run: Run) -> Finding:
     """
     operation = run.document.operations.get(finding.operation)
     record = None if operation is None else run.catalogue.record_at(operation)
-    if record is None or finding.kind not in ("not-persisted", "reference"):
+    is_gone = finding.target.status >= 400  # the whole record
+    if record is None or is_gone or finding.kind not in ("not-persisted", "reference"):
         return finding
     # of an object or a map, whether it is shown at all
     place = tuple(finding.cause.split("."))[: len(record[0]) + 1]
