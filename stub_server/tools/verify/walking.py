@@ -267,16 +267,11 @@ class Walk:
 
     def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
-        operation = probe.operation
-        present, changed = self._builder.present, operation and self._builder.resource_of(operation)
-        role = changed.role if changed is not None else ""
+        operation, present = probe.operation, self._builder.present
+        changed = operation and self._builder.resource_of(operation)
+        of_path = changed.role if changed is not None else ""
         if probe.method != "GET" and not seen.is_alike:
-            if not probe.makes and placeholder(role) in probe.path:
-                present.pop(role, None)
-            for segment in filter(is_id, self._request(probe, 0).path.split("/")):
-                self._roles.forget(segment)
-            if probe.method == "POST":
-                self._judge.has_strange = True
+            self._part(probe, of_path)
         if operation is None or not seen.target.is_success:
             return
         if operation.method == "DELETE":
@@ -294,8 +289,8 @@ class Walk:
         if operation.method == "POST" and 201 in operation.responses:
             self._run.cleanup.note(self._made, operation, own)
         is_update = changed is not None and operation == changed.update
-        if is_update and seen.both_accept and placeholder(role) in probe.path:
-            present[role] |= probe.body
+        if is_update and seen.both_accept and placeholder(of_path) in probe.path:
+            present[of_path] |= probe.body
         if not probe.makes:
             return
         present[probe.makes] = probe.body
@@ -303,6 +298,15 @@ class Walk:
             names: list[Any] = [record.get(member) for record in records]
             if all(isinstance(name, str) for name in names):
                 self._roles.play(role.format(probe.makes), Names(*names))
+
+    def _part(self, probe: Probe, of_path: str) -> None:
+        """Compare the records of a probe no more: only one side has made or changed them."""
+        if not probe.makes and placeholder(of_path) in probe.path:
+            self._builder.present.pop(of_path, None)
+        for segment in filter(is_id, self._request(probe, 0).path.split("/")):
+            self._roles.forget(segment)
+        if probe.method == "POST":
+            self._judge.has_strange = True
 
 
 def _fields(answer: Answer) -> list[str]:

@@ -161,8 +161,8 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
     """The values at the limits of a body, as many in one request as the backend accepts together;
     then those beyond.
     """
-    schema, pointer = operation.body or {}, body_of(operation)
-    variants = [*builder.variants.of_body(schema, pointer, body)]
+    schema = operation.body or {}
+    variants = [*builder.variants.of_body(schema, body_of(operation), body)]
     # Each document makes a customer that stays behind.
     accepted = [each for each in variants if each.is_accepted and each.place[-1] != "document"]
     _begin(builder, operation)
@@ -173,10 +173,15 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
         if not variant.is_accepted:
             sent = builder.variants.with_parts(body, [variant])
             yield builder.write(operation, sent, variant.tries, variant.pointer, group="rejects")
+    yield from _refused(builder, operation, body)
+
+
+def _refused(builder: Builder, operation: Operation, body: Any) -> Journey:
+    """References to records that do not exist, and bodies that are no JSON object."""
     for role in sorted(set(roles_in(body))):
         other = builder.variants.renewed(without_role(body, role))
         member = next(name for name in body if role in roles_in(body[name]))
-        where = below(pointer, "properties", member)
+        where = below(body_of(operation), "properties", member)
         yield builder.write(operation, other, f"{role} that does not exist", where, group="rejects")
     content = pointer_of(operation, "requestBody", "content")
     for media, raw, tries in (
