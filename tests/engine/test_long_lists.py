@@ -10,7 +10,7 @@ import pytest
 from stub_server.app import create_app
 from stub_server.core import slices
 from stub_server.core.clock import HOUR, iso
-from stub_server.engine.tables import query, specs
+from stub_server.engine.tables import query
 from stub_server.server import lists
 from stub_server.server.journal.recordable import chosen
 from stub_server.server.work import Work
@@ -27,7 +27,7 @@ ANY_NAME = f"/v2/customers?search=ana&limit={PEOPLE}"
 @pytest.fixture
 def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
     """A sandbox in which each search is long."""
-    monkeypatch.setattr(specs, "AT_ONCE", 1)
+    monkeypatch.setattr(slices, "AT_ONCE", 1)
     monkeypatch.setattr(query, "SORTED_OUTRIGHT", 1)
     monkeypatch.setattr(slices, "SLICE", 0.00001)
     found = Inside(create_app(replace(FROZEN, scenario="empty")))
