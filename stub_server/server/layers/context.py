@@ -211,8 +211,7 @@ class RequestContext:
 def begin_unchosen(scope: Scope, sandboxes: Sandboxes) -> Trace:
     """Begin the trace of a request for which no sandbox of this server is chosen."""
     request: Request = scope[REQUEST]
-    target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path)
-    target.is_chosen = False
+    target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path, is_chosen=False)
     trace: Trace = target.begin(request)
     scope[TRACE] = trace
     return trace
