@@ -35,7 +35,7 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
 _COMMAND = COMMAND.encode()
-_CACHED = 64  # of the newest requests, that are remembered
+_CACHED = 64  # heads of requests that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
