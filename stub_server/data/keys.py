@@ -28,7 +28,7 @@ def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tu
 
 
 def own_pair(sandbox: Sandbox, ident: str = MAIN_ID) -> tuple[str, str]:
-    """Both halves of a seeded key of a sandbox: of the main one, which its credentials show."""
+    """Both halves of a seeded key of a sandbox, by default of the one that its credentials show."""
     return pair_of(sandbox.rules.secret, sandbox.origin.seed, ident, sandbox.identity)
 
 

@@ -9,9 +9,9 @@ import orjson
 
 from ..contract.formats import range_end_ms
 from ..core.record import Body, Record
+from ..core.slices import filtered
 from ..domain.documents import normalise
 from ..engine.tables.query import Query, select
-from ..engine.tables.specs import filtered
 from ..engine.tables.table import Table
 from .reply import Reply, around, value
 from .work import Work

@@ -230,10 +230,7 @@ class Reply(Answer):
         self.headers, self.media = [*headers], media
 
     def created(self, work: Work, path: str) -> "Reply":
-        """Make it a 201 with a Location:
-
-        `path` has no prefix of the sandbox. Returns the reply itself.
-        """
+        """Make it a 201 with a Location, the `path` below the sandbox. Returns the reply itself."""
         self.status = 201
         self.headers.append((b"location", f"{work.target.prefix}{path}".encode()))
         return self

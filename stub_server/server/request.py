@@ -1,4 +1,4 @@
-"""What arrived: a request, and whom it is from; and counts of those that a server has answered.
+"""What arrived: a request; and counts of those that a server has answered.
 
 A request is made once; what layers find out is handed on beside it.
 """
@@ -120,16 +120,16 @@ class Request:
 
 
 class Requests:
-    """Counts the requests of a server by operation and class of status."""
+    """Counts the requests of a server.
+
+    `counts` are by operation id and class of status: requests by bucket, and last their µs. All
+    begin at 0: Prometheus sees no increase in a series that appears with its first count.
+    """
 
     def __init__(self, operations: Iterable[str]) -> None:
         self.counts: dict[str, dict[int, list[int]]] = {}
         for name in ("", *operations):
             self.counts[name] = {status: [0] * (len(BOUNDS) + 2) for status in CLASSES}
-        """Requests by bucket, and last their µs; by operation id and class of status.
-
-        All begin at 0: Prometheus sees no increase in a series that appears with its first count.
-        """
 
     def count(self, trace: Trace, warnings: Sequence[str]) -> None:
         """Count a request that has ended."""

@@ -47,12 +47,23 @@ class Target:
         "was_gone",
     )
 
-    def __init__(self, sandboxes: Sandboxes, sandbox: Sandbox, path: str, prefix: str = "") -> None:
-        """`sandboxes` are those of the server."""
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        sandbox: Sandbox,
+        path: str,
+        prefix: str = "",
+        *,
+        is_pending: bool = False,
+        is_chosen: bool = True,
+    ) -> None:
+        """`sandboxes` are those of the server. One that is not chosen, the default one, only has
+        the request in its journal.
+        """
         self.sandbox, self.path, self.prefix = sandbox, path, prefix
-        self.pending: Sandbox | None = None
+        self.pending = sandbox if is_pending else None
         self.was_gone = sandbox.status.is_gone  # deleted before the request began
-        self.is_chosen = True  # else the default one only has it in its journal
+        self.is_chosen = is_chosen
         self._sandboxes = sandboxes
         self._created: Entry | None = None  # what this request has created
 

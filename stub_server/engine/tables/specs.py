@@ -1,15 +1,14 @@
 """The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
+from ...core.slices import Sliced, filtered
 
-T = TypeVar("T")
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
 Derive = Callable[[Body, Body], Body]
@@ -30,7 +29,6 @@ class Check(Protocol):
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 # where that many deliveries are still open
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
-AT_ONCE = 500  # records that a search looks at before it pauses
 # Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
 # in both directions.
 LAST = "~\0"
@@ -145,9 +143,7 @@ def without_punctuation(text: str) -> str:
 _folded = lru_cache(maxsize=8192)(folded)
 
 
-def searched(
-    texts: Mapping[int, str], keys: Iterable[int], wanted: str
-) -> Generator[None, None, list[int]]:
+def searched(texts: Mapping[int, str], keys: Iterable[int], wanted: str) -> Sliced[list[int]]:
     """The keys of records whose folded text contains what is wanted; what stands before
     `NUMBERS_END` contains it unmasked.
     """
@@ -155,17 +151,6 @@ def searched(
     if not numbers or numbers == words:
         return (yield from filtered(keys, lambda key: words in texts.get(key, "")))
     return (yield from filtered(keys, lambda key: _has(texts.get(key, ""), words, numbers)))
-
-
-def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Generator[None, None, list[T]]:
-    """The items that are accepted, with pauses."""
-    found: list[T] = []
-    left = iter(items)
-    while some := list(islice(left, AT_ONCE)):
-        found += filter(accepts, some)
-        if len(some) == AT_ONCE:
-            yield
-    return found
 
 
 def _has(text: str, words: str, numbers: str) -> bool:

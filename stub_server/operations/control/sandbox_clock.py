@@ -20,12 +20,11 @@ from ...core.clock import (
 )
 from ...core.problem import Conflict
 from ...core.record import Body
-from ...core.slices import Sliced
+from ...core.slices import AT_ONCE, Sliced, filtered
 from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
-from ...engine.tables.specs import AT_ONCE, filtered
 from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work

@@ -113,15 +113,15 @@ async def _since(work: Work, query: Body) -> Reply:
     server, loop = work.server, asyncio.get_running_loop()
     until = loop.time() + query.get("wait", 0)
     entry = work.entry
-    after = query.get("after", _position(entry, entry.sandbox.events.raised))
+    after = query.get("after", _position(entry.incarnation, entry.sandbox.events.raised))
     with server.waiting.take(work.sandbox.name):
         while True:
             position, began_anew = _read(entry, after)
-            log = entry.sandbox.events
+            log, incarnation = entry.sandbox.events, entry.incarnation  # a rewind changes both
             oldest_kept = log.raised - len(log)
             missed = max(0, oldest_kept - position)
             events, position, total = await _next_events(work, log, position + missed, query)
-            after = _position(entry, position)
+            after = _position(incarnation, position)
             if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
                 break
             if has_left(work.scope):  # its place is for another
@@ -146,8 +146,8 @@ async def _next_events(
     return page, position + new.index(page[-1]) + 1, len(asked_for)
 
 
-def _position(entry: Entry, count: int) -> str:
-    return f"{entry.incarnation}-{count}"
+def _position(incarnation: str, count: int) -> str:
+    return f"{incarnation}-{count}"
 
 
 def _read(entry: Entry, since: str) -> tuple[int, bool]:

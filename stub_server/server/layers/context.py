@@ -35,7 +35,7 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
 _COMMAND = COMMAND.encode()
-_CACHED = 64  # of the newest requests, that are remembered
+_CACHED = 64  # heads of requests that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -211,8 +211,7 @@ class RequestContext:
 def begin_unchosen(scope: Scope, sandboxes: Sandboxes) -> Trace:
     """Begin the trace of a request for which no sandbox of this server is chosen."""
     request: Request = scope[REQUEST]
-    target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path)
-    target.is_chosen = False
+    target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path, is_chosen=False)
     trace: Trace = target.begin(request)
     scope[TRACE] = trace
     return trace

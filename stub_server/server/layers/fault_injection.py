@@ -111,7 +111,8 @@ class FaultInjection:
 class Injection:
     """The faults of one request.
 
-    Dispatch applies those of rules that read the body, once it has been validated.
+    Dispatch applies those of rules that read the body, once it has been validated. RequestContext
+    has the answer damaged, when the change was recorded.
     """
 
     effect: Effect | None = None  # the first effect that does more than wait
@@ -177,7 +178,7 @@ class Injection:
         return await app(scope, receive, send)
 
     def damaged(self, answer: Answer) -> Answer:
-        """An answer as it is sent."""
+        """What is sent in place of an answer: nothing where the connection is dropped after it."""
         effect, headers, body = self.effect, answer.headers, answer.body
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))

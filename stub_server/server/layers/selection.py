@@ -166,9 +166,7 @@ class SandboxSelection:
             request.received_at, sandbox.timers.jobs, stands=sandbox.status.is_advancing
         )
         prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
-        target = Target(self._sandboxes, sandbox, path, prefix)
-        if is_pending:
-            target.pending = sandbox
+        target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
         scope[TARGET], scope[TRACE] = target, target.begin(request)
         if not is_up_to_date:
             return self._later(target, scope, receive, send)
