@@ -15,33 +15,33 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from .console.contract_files import contract_pages
 from .console.pages import Console, console_pages
 from .console.sessions import Sessions
 from .contract import bundle, checks
+from .contract.bundle import Contracts
 from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.overlay import Overlays
-from .contract.schema import ContractViolation, Schemas
-from .contract.source import ContractError, read
+from .contract.schema import ContractViolation, RecordCheck, Schemas
+from .contract.source import ContractError
 from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
 from .core.shipped import PACKAGE as PACKAGE
 from .core.shipped import data_dir as data_dir
 from .data.filling import Seeding
+from .data.tables import table
 from .domain.documents import is_document_here, is_document_unchecked
 from .engine.sandbox import Rules
 from .engine.step import SandboxSettings
 from .engine.tables.specs import Layout, UniqueViolation, table_specs
-from .server.counts import Requests
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
 from .server.layers.access import AccessPolicy, Origins
-from .server.layers.answers import Answer
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
@@ -54,7 +54,8 @@ from .server.layers.routing import Application, Routing
 from .server.layers.security import Security
 from .server.layers.selection import SandboxSelection
 from .server.layers.validation import Validation
-from .server.request import CONTROL
+from .server.reply import Answer
+from .server.request import CONTROL, Requests
 from .server.resolver import Handlers
 from .server.sandboxes.making import SandboxFactory
 from .server.sandboxes.persistence import Persistence
@@ -73,17 +74,6 @@ from .webhooks.sender import Sender
 
 OPERATIONS = "stub_server.operations"
 DRAIN = 2.0  # seconds in which a proxy notices that one of several servers is about to stop
-
-
-class Contracts(NamedTuple):
-    """The contract with overlays, the control contract, and the contract without overlays if there
-    are any.
-    """
-
-    document: Document
-    control: Document
-    shipped: Document | None
-    overlays: Overlays
 
 
 def create_app(settings: Settings | None = None, loaded: Contracts | None = None) -> Application:
@@ -119,13 +109,10 @@ def contracts(files: Sequence[Path]) -> Contracts:
 
     Without overlays nothing is checked.
     """
-    bundled = bundle.contracts(data_dir("openapi"), files)
-    document, control = Document(bundled.api), Document(bundled.control)
-    if not files:
-        return Contracts(document, control, None, bundled.overlays)
-    shipped = Document(bundled.shipped)
-    bundled.overlays.refuse(checks.faults(document, shipped))
-    return Contracts(document, control, shipped, bundled.overlays)
+    found = bundle.contracts(data_dir("openapi"), files)
+    if found.shipped is not None:
+        found.overlays.refuse(checks.faults(found.document, found.shipped))
+    return found
 
 
 def _with_rate_limit(document: Document) -> Document:
@@ -144,11 +131,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     random = secrets.token_bytes(32) if store is None else store.secret
     secret = settings.signing_secret(random)
     courier = _courier(settings)
-    seeding = Seeding(data_dir("fixtures"), document, schemas)
-    rules = _rules(settings, document, loaded.shipped, schemas)
-    factory = SandboxFactory(
-        rules, seeding, settings, courier.worker, secret=secret, control_secret=random
-    )
+    rules = _rules(settings, loaded, schemas, secret)
+    factory = SandboxFactory(rules, Seeding(), settings, courier.worker, control_secret=random)
     sandboxes = _sandboxes(factory, courier, store, loaded.overlays)
 
     def application() -> Application:
@@ -302,24 +286,23 @@ def _agents(application: Callable[[], Application]) -> Page:
     return answer
 
 
-def _rules(
-    settings: Settings, document: Document, shipped: Document | None, schemas: Schemas
-) -> Rules:
+def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: bytes) -> Rules:
     """What all sandboxes have in common: tables, lifecycles, events, defaults and settings."""
+    document = loaded.document
     running = document.lifecycles["Subscription"].sets["running"]
     tables = table_specs(
         {name: lifecycle.sets for name, lifecycle in document.lifecycles.items()}, document.unique
     )
-    base = shipped or document  # rules rely on what overlays take away
-    defaults, rejects = {}, {}
+    base = loaded.shipped or document  # rules rely on what overlays take away
+    defaults, checks = {}, {}
     for spec in tables.values():
         defaults[spec.schema] = base.defaults(spec.schema) | document.defaults(spec.schema)
-        rejects[spec.schema] = partial(schemas.check_record, spec.schema)
+        checks[spec.schema] = RecordCheck(schemas, spec.schema)
     for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
     return Rules(
-        layout=Layout(tables, rejects, running),
+        layout=Layout(tables, checks, running),
         lifecycles=document.lifecycles,
         changes=document.changes,
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
@@ -333,13 +316,14 @@ def _rules(
             settings.webhook_schedule,
             settings.unknown_query,
         ),
+        secret=secret,
     )
 
 
 def _banks() -> tuple[tuple[str, str], ...]:
     """ISPB and name of the banks that payers have, each as often as its weight says."""
     banks: list[tuple[str, str]] = []
-    for bank in read(data_dir("fixtures") / "catalogue" / "banks.yaml")["banks"]:
+    for bank in table("banks")["banks"]:
         banks += [(bank["ispb"], bank["name"])] * bank["weight"]
     return tuple(banks)
 

@@ -9,6 +9,7 @@ import click
 
 from ..core.clock import iso
 from ..core.text import is_local
+from ..data.keys import own_pair
 from ..domain.api_keys import PRIVATE
 from ..engine.sandbox import DEFAULT
 from ..engine.step import SandboxSettings
@@ -23,7 +24,7 @@ def show(app: Application, settings: Settings) -> None:
 
     No line is wrapped: a command broken by the terminal's width would not paste.
     """
-    key = app.sandboxes.default.origin.credentials["private_key"]
+    _, key = own_pair(app.sandboxes.default)
     click.secho(f"Membership Commerce sandbox {app.server.version}", bold=True)
     for name, value in _facts(app, settings, key):
         click.echo(click.style(f"  {name:<12}", dim=True) + value)

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import click
 
-from ..contract.source import read
-from ..core.shipped import data_dir
+from ..contract.source import fixture
 from . import kinds
 from .options import EXISTING, EXISTING_OR_STDIN, Number, UserPath, url, url_with_query
 
@@ -45,14 +44,8 @@ _EXIT_CODES = "Exit code 1 if the sandbox refuses, 2 if no sandbox answers."
 
 def verbs() -> Iterator[click.Command]:
     """All verbs."""
-    for name, about in _described()["verbs"].items():
+    for name, about in fixture("command.yaml")["verbs"].items():
         yield _verb(name, about)
-
-
-@cache
-def _described() -> About:
-    found: About = read(data_dir("fixtures") / "command.yaml")
-    return found
 
 
 def _verb(name: str, about: About) -> click.Command:
@@ -95,7 +88,7 @@ def _parameters(about: About) -> list[click.Parameter]:
         found.append(click.Argument([name], type=_type_of(given), **given))
     options = about.get("options", {})
     for flags in (*options, *_ASKED.get(about.get("asks", ""), ())):
-        found.append(_option(flags, options.get(flags) or _described()["shared"][flags]))
+        found.append(_option(flags, options.get(flags) or fixture("command.yaml")["shared"][flags]))
     return found
 
 

@@ -40,11 +40,11 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
 
 def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
     """What is written for a tool: the content of each file in the folder."""
-    from ..app import data_dir
+    from ..core.shipped import FIXTURES
 
     files = {}
     for name in TOOLS[tool]:
-        source = data_dir("fixtures") / "init" / name
+        source = FIXTURES / "init" / name
         for file in sorted(source.rglob("*")):
             if file.is_file() and "__pycache__" not in file.parts:
                 files[folder / file.relative_to(source)] = file.read_bytes()

@@ -14,8 +14,8 @@ import orjson
 
 from ..core.clock import iso
 from ..core.text import shortened
+from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
-from ..engine.trace import Trace
 from ..server.views import pay_url
 
 AT_ONCE = 200  # lines per write, and requests that wait for it: more would slow the server down

@@ -27,8 +27,9 @@ from starlette.types import Receive, Scope, Send
 
 from ..app import PACKAGE, create_app, data_dir
 from ..core.problem import UnusableInput
+from ..core.shipped import FIXTURES
 from ..data.scenario import is_file
-from ..engine.trace import Trace
+from ..engine.kept import Trace
 from ..server.connection import ConnectionMonitor, Limits
 from ..server.layers.routing import Application
 from ..server.layers.selection import ABOUT_THE_SERVER
@@ -104,7 +105,7 @@ def _wait_for_change(own: Sequence[Path], stop: threading.Event) -> None:
             pass
         return
     suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
-    watched = (PACKAGE, data_dir("openapi"), data_dir("fixtures"), *own)
+    watched = (PACKAGE, data_dir("openapi"), FIXTURES, *own)
     chosen = watchfiles.PythonFilter(extra_extensions=suffixes)
     next(watchfiles.watch(*watched, watch_filter=chosen, stop_event=stop), None)
 

@@ -53,7 +53,7 @@ def create_console(
         api=document,
         control=control,
         settings=settings,
-        scenarios=known_scenarios(root / "fixtures"),
+        scenarios=known_scenarios(),
         personas={
             file.stem: _read(file)["about"]
             for file in sorted((root / "fixtures" / "personas").glob("*.yaml"))

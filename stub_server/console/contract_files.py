@@ -20,9 +20,9 @@ from werkzeug.http import parse_accept_header
 from ..contract.source import Json
 from ..core.problem import Refusal
 from ..server.layers.access import Origins, check_control
-from ..server.layers.answers import Answer
 from ..server.layers.hosts import is_local_host
 from ..server.layers.security import sees_everything
+from ..server.reply import Answer
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
 from .examples import aim, replacements, stand_ins, with_examples_of_parameters

@@ -9,6 +9,7 @@ from ..contract.document import Document
 from ..contract.lifecycles import Lifecycle
 from ..contract.source import METHODS, Json
 from ..core.record import Body
+from ..data.keys import own_pair
 from ..engine.sandbox import Sandbox
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
@@ -31,10 +32,10 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
         None,
         lambda each: each["is_active"] and each["last_delivery_status"] == "delivered",
     )
-    public_key = sandbox.origin.credentials.get("public_key")
     sets = sandbox.rules.lifecycles["Order"].sets
     busy = {*sets["kept"], *sets["payable"]}
-    key = None if public_key is None else store.api_keys.holder("public_key", public_key)
+    public_key, _ = own_pair(sandbox)
+    key = store.api_keys.holder("public_key", public_key)
     product = _newest(store.products, "projectId", project)
     found = {
         "projectId": project,

@@ -22,10 +22,10 @@ from ..core.problem import Forbidden
 from ..core.slices import BackgroundWorker
 from ..server.layers import inside
 from ..server.layers.access import check_control
-from ..server.layers.answers import Answer, Headers
 from ..server.layers.inside import Question, Reply
 from ..server.layers.pages import Page
 from ..server.layers.routing import DOCS
+from ..server.reply import Answer, Headers
 from ..server.request import CONTROL, LARGEST_BODY
 from ..server.work import Work
 from .client import ASK, ASKED, VISITOR, Ask

@@ -41,18 +41,18 @@ CACHE = Path(cache_from_source(__file__)).with_name("contract.json")
 """Among the byte code of this package, which Python caches in the same way, or is asked not to."""
 
 
-class Bundle(NamedTuple):
-    """The API contract with overlays, the control contract, and the API contract
-    without overlays.
+class Contracts(NamedTuple):
+    """The contract with overlays, the control contract, and the contract without overlays if there
+    are any.
     """
 
-    api: JsonObject
-    control: JsonObject
-    shipped: JsonObject
+    document: Document
+    control: Document
+    shipped: Document | None
     overlays: Overlays
 
 
-def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> Bundle:
+def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> Contracts:
     """The contracts of a folder with overlay files, each with the names of events, scopes,
     operations and states.
 
@@ -62,7 +62,7 @@ def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> B
     api, control = _shipped(folder, file)
     overlays = Overlays(files)
     if not files:
-        return Bundle(api, control, api, overlays)
+        return Contracts(Document(api), Document(control), None, overlays)
     document = overlays.apply(api)
     overlays.refuse(shape_faults(document, api))
     try:
@@ -74,7 +74,7 @@ def contracts(folder: Path, files: Sequence[Path] = (), file: Path = CACHE) -> B
     names = Names(document)
     generate(api, names)
     _take_names(control, names)
-    return Bundle(document, control, api, overlays)
+    return Contracts(Document(document), Document(control), Document(api), overlays)
 
 
 def _shipped(folder: Path, file: Path) -> tuple[JsonObject, JsonObject]:

@@ -28,7 +28,7 @@ class Converter:
     """Holds JSON to the schemas of one contract."""
 
     def __init__(self, document: Document, schemas: Schemas) -> None:
-        self.document, self._schemas = document, schemas
+        self.document, self.schemas = document, schemas
         self._validators: dict[int, Validator] = {}
 
     @cached_property
@@ -44,7 +44,7 @@ class Converter:
 
     def _validator(self, schema: Json) -> Validator:
         if id(schema) not in self._validators:  # the document lives as long as this
-            self._validators[id(schema)] = self._schemas.compile(schema, request=False)
+            self._validators[id(schema)] = self.schemas.compile(schema, request=False)
         return self._validators[id(schema)]
 
     def filled(self, schema: Json, value: Json) -> Json:

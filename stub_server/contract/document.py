@@ -122,7 +122,7 @@ class Document:
     """One bundled contract."""
 
     def __init__(self, raw: Json) -> None:
-        """`raw` is one of the results of `bundle.contracts`."""
+        """`raw` is a contract as `bundle.contracts` makes it."""
         self.raw = raw
 
     def resolve(self, node: Json) -> Json:

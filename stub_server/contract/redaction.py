@@ -15,7 +15,7 @@ Texts are bytes of HTTP decoded from Latin-1: one character is one byte.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from itertools import chain
 from os.path import commonprefix
@@ -91,6 +91,16 @@ class Redactor:
         # signs are ASCII, which is lowered much faster as bytes
         text = body.lower().decode("latin-1")
         return self._has_sign(text) or _hides(text, self._has_sign)
+
+    def kept(self, body: bytes, headers: Mapping[bytes, bytes]) -> tuple[bytes | None, bool]:
+        """What is kept of a body, and whether it may have a secret.
+
+        None is found in a charset such as UTF-16; of several that are named any may be meant.
+        """
+        kept, media = body or None, headers.get(b"content-type", b"")
+        if body and not _LIKE_ASCII.issuperset(_CHARSET.findall(media.lower())):
+            kept = LEFT_OUT
+        return kept, self.suspects(body)
 
     def _has_sign(self, text: str) -> bool:
         return _has(text, self._signs)
@@ -184,13 +194,6 @@ class Redactor:
     def _query(self) -> re.Pattern[str]:
         """A secret member of a query or a form."""
         return re.compile(rf"((?:^|&){_one_of(self.names)}=)[^&]*+", re.IGNORECASE)
-
-
-def is_in_other_charset(content_type: bytes) -> bool:
-    """Whether a body is in a charset in which secrets are not found, such as UTF-16. Of several
-    that are named any may be meant.
-    """
-    return not _LIKE_ASCII.issuperset(_CHARSET.findall(content_type.lower()))
 
 
 def _spellings(secret: str) -> list[str]:

@@ -102,14 +102,24 @@ class Schemas:
             self._components[name, request] = self.compile(schema, request=request)
         return self._components[name, request]
 
-    def check_record(self, name: str, public: Any) -> None:
-        """Check a record against a named component. Raises ContractViolation."""
-        validator = self.component(name)
-        if not validator.is_valid(public):
-            reason = validator.reason(public)
-            raise ContractViolation(
-                f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
-            )
+
+class RecordCheck:
+    """Checks records by the component of a name, which is compiled for the first one."""
+
+    def __init__(self, schemas: Schemas, name: str) -> None:
+        self._schemas, self._name = schemas, name
+
+    @cached_property
+    def is_valid(self) -> Callable[[Any], bool]:
+        """Whether a record keeps the contract."""
+        return self._schemas.component(self._name).is_valid
+
+    def violation(self, public: Any) -> ContractViolation:
+        """What is wrong with a record that does not."""
+        name, reason = self._name, self._schemas.component(self._name).reason(public)
+        return ContractViolation(
+            f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
+        )
 
 
 class Validator:

@@ -5,6 +5,7 @@ value for messages.
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import orjson
 import yaml
 
 from ..core.problem import UnusableInput
+from ..core.shipped import FIXTURES
 
 Json = Any
 JsonObject = dict[str, Any]
@@ -79,6 +81,12 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 def read(path: Path) -> Json:
     """A YAML (or JSON) file as data. Raises ContractError with file and line."""
     return parse(read_text(path, str(path)), str(path))
+
+
+@cache
+def fixture(name: str) -> Json:
+    """A file of the fixtures as data, which nobody may change."""
+    return read(FIXTURES / name)
 
 
 def read_user_file(path: Path) -> Json:

@@ -24,8 +24,7 @@ def named_uuid(*names: str) -> str:
     """A UUID in the form of version 4 that is derived from the names: the same names always give
     the same id.
     """
-    digest = hashlib.sha256("\x00".join(names).encode()).digest()
-    return uuid_text(int.from_bytes(digest[:16], "big"))
+    return _uuid_of(hashlib.sha256("\x00".join(names).encode()).digest())
 
 
 def derived_text(secret: bytes, length: int, *names: str) -> str:

@@ -1,6 +1,6 @@
 """The exceptions that refuse a request, and the one for what a user has given.
 
-`server/layers/answers.py` renders the refusals.
+`server/reply.py` renders the refusals.
 """
 
 import re

@@ -28,11 +28,6 @@ class Record(NamedTuple):
         """When the record was created, in ms."""
         return self.key >> 128
 
-    @property
-    def size(self) -> int:
-        """How many bytes it has."""
-        return len(self.public) + len(self.hidden)
-
 
 class Row(NamedTuple):
     """A parsed record. Its parts are for reading alone: rules make new dicts of them."""

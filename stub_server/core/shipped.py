@@ -11,3 +11,6 @@ def data_dir(name: str) -> Path:
     """
     inside = PACKAGE / "_data" / name
     return inside if inside.is_dir() else PACKAGE.parent / name
+
+
+FIXTURES = data_dir("fixtures")

@@ -4,14 +4,16 @@ requests served between.
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
+from itertools import islice
 from queue import SimpleQueue
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 from weakref import finalize
 
 SLICE = 0.005  # seconds
+AT_ONCE = 500  # items that a search looks at before it pauses
 T = TypeVar("T")
 Sliced: TypeAlias = Generator[None, None, T]
 """Work that yields wherever others may be served, and returns its result."""
@@ -90,6 +92,17 @@ class BackgroundWorker:
             )
             self._thread.start()
             finalize(self, self._work.put, None)
+
+
+def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Sliced[list[T]]:
+    """The items that are accepted, with pauses."""
+    found: list[T] = []
+    left = iter(items)
+    while some := list(islice(left, AT_ONCE)):
+        found += filter(accepts, some)
+        if len(some) == AT_ONCE:
+            yield
+    return found
 
 
 def at_once(work: Sliced[T]) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from itertools import chain
 from operator import getitem
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import json_path, line_in, parse, parse_bounded, read_text
+from ..contract.source import Json, fixture, json_path, line_in, parse, parse_bounded, read_text
 from ..core.problem import UnusableInput
 from ..core.record import Body, without
 
@@ -68,43 +68,44 @@ class Node:
         return without(self.value, *names)
 
 
-class Files:
-    """Reads files and checks them against `schemas.yaml`, with the validators that requests use."""
+@cache
+def _shapes() -> tuple[Json, Schemas]:
+    """What `schemas.yaml` says of files, with the validators that requests use."""
+    document = fixture("schemas.yaml")
+    return document, Schemas(document, Formats(READ, READ))
 
-    def __init__(self, fixtures: Path) -> None:
-        self.folder = fixtures
-        self._document = parse((fixtures / "schemas.yaml").read_bytes(), "schemas.yaml")
-        self._schemas = Schemas(self._document, Formats(READ, READ))
 
-    def read(self, path: Path, shape: str) -> Node:
-        """The data of a file, checked against the schema named `shape`.
+def read_node(path: Path, shape: str) -> Node:
+    """The data of a file, checked against the schema named `shape`.
 
-        Raises ContractError, ScenarioError.
-        """
-        return self.parse(read_text(path, path.name), path.name, shape)
+    Raises ContractError, ScenarioError.
+    """
+    return parse_node(read_text(path, path.name), path.name, shape)
 
-    def parse(self, text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
-        """A text of a shape, from a file of this name, which may be a user's.
 
-        Raises ContractError, ScenarioError.
-        """
-        value = parse_bounded(text, file) if is_users else parse(text, file)
-        root = Node(value, file, text)
-        errors = self._schemas.component(shape, request=True).iter_errors(value)
-        _refuse(self._mistake(root, error) for error in errors)
-        return root
+def parse_node(text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
+    """A text of a shape, from a file of this name, which may be a user's.
 
-    def _mistake(self, node: Node, found: Any) -> ScenarioError:
-        nearest = _nearest(found)
-        for step in nearest.instance_path:
-            node = node[step]
-        if nearest.kind.name == "additionalProperties":
-            rule = reduce(getitem, nearest.schema_path[:-1], self._document)
-            known, unknown = sorted(rule["properties"]), nearest.kind.unexpected
-            named = " and ".join(map(repr, unknown))
-            are = "is" if len(unknown) == 1 else "are"
-            return node.fail(f"{named} {are} unknown; known are {', '.join(known)}")
-        return node.fail(_reason(nearest))
+    Raises ContractError, ScenarioError.
+    """
+    value = parse_bounded(text, file) if is_users else parse(text, file)
+    root, (_, schemas) = Node(value, file, text), _shapes()
+    errors = schemas.component(shape, request=True).iter_errors(value)
+    _refuse(_mistake(root, error) for error in errors)
+    return root
+
+
+def _mistake(node: Node, found: Any) -> ScenarioError:
+    nearest = _nearest(found)
+    for step in nearest.instance_path:
+        node = node[step]
+    if nearest.kind.name == "additionalProperties":
+        rule = reduce(getitem, nearest.schema_path[:-1], _shapes()[0])
+        known, unknown = sorted(rule["properties"]), nearest.kind.unexpected
+        named = " and ".join(map(repr, unknown))
+        are = "is" if len(unknown) == 1 else "are"
+        return node.fail(f"{named} {are} unknown; known are {', '.join(known)}")
+    return node.fail(_reason(nearest))
 
 
 def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:

@@ -5,10 +5,7 @@ every machine.
 import gc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
-from ..contract.document import Document
-from ..contract.schema import Schemas
 from ..core.clock import DAY, HOUR, iso
 from ..core.ids import named_uuid
 from ..domain.documents import checks_digits
@@ -17,7 +14,6 @@ from ..engine.step import SandboxSettings
 from ..engine.tables import store as stores
 from ..engine.tables.store import Store
 from .crowd import Crowd
-from .files import Files, Node
 from .goods import Goods
 from .lives import Lives
 from .merchant import Merchant
@@ -43,25 +39,17 @@ base URL.
 class Seeding:
     """Fills sandboxes. `copies` are sandboxes as they were filled."""
 
-    def __init__(self, fixtures: Path, document: Document, schemas: Schemas) -> None:
-        """`document` is the contract as served, `schemas` its schemas, by which the records of a
-        file are checked.
-        """
-        self.fixtures = fixtures
-        self._files, self._schemas = Files(fixtures), schemas
-        self._scopes = [scope["name"] for scope in document.scopes if scope["assignable"]]
+    def __init__(self) -> None:
         self.copies: dict[Key, Sandbox] = {}
 
-    def fill(self, sandbox: Sandbox, secret: bytes) -> None:
+    def fill(self, sandbox: Sandbox) -> None:
         """Fill an empty sandbox with its scenario, up to its clock's now. Raises UnusableInput."""
-        if self.copy(sandbox, secret):
+        if self.copy(sandbox):
             return
-        key = self._key(sandbox, secret)
+        key = self._key(sandbox)
         checks_digits.set(sandbox.settings.check_digits)
         with _without_collector():
-            self._fill(
-                parse_scenario(self._files, sandbox.origin.scenario, key[1]), sandbox, secret
-            )
+            self._fill(parse_scenario(sandbox.origin.scenario, key[1]), sandbox)
         self.copies.pop(key, None)
         if _records(sandbox) > MOST_KEPT:
             return
@@ -71,12 +59,12 @@ class Seeding:
         ):
             del self.copies[next(iter(self.copies))]  # the one that was filled first
 
-    def copy(self, sandbox: Sandbox, secret: bytes) -> bool:
+    def copy(self, sandbox: Sandbox) -> bool:
         """Fill an empty sandbox with a copy of one that was filled alike, if there is one.
 
         Raises UnusableInput.
         """
-        kept = self.copies.get(self._key(sandbox, secret))
+        kept = self.copies.get(self._key(sandbox))
         longest = 0 if sandbox.clock.frozen else SHARED_FOR
         if kept is None or not 0 <= sandbox.clock.now - kept.clock.now <= longest:
             return False
@@ -84,18 +72,14 @@ class Seeding:
         sandbox.timers, sandbox.stores, sandbox.events = twin.timers, twin.stores, twin.events
         own, other = sandbox.origin, twin.origin
         own.home, own.sample, own.personas = other.home, other.sample, other.personas
-        own.credentials = dict(other.credentials)
         return True
 
-    def persona(self, name: str) -> Node:
-        """A persona of `fixtures/personas`, which must be there."""
-        return self._files.read(self.fixtures / "personas" / f"{name}.yaml", "Persona")
+    def _key(self, sandbox: Sandbox) -> Key:
+        origin, rules = sandbox.origin, sandbox.rules
+        text = read_scenario(origin.scenario)
+        return origin.scenario, text, origin.seed, rules.secret, rules.base_url
 
-    def _key(self, sandbox: Sandbox, secret: bytes) -> Key:
-        text = read_scenario(self._files.folder, sandbox.origin.scenario)
-        return sandbox.origin.scenario, text, sandbox.origin.seed, secret, sandbox.rules.base_url
-
-    def _fill(self, scenario: Scenario, sandbox: Sandbox, secret: bytes) -> None:
+    def _fill(self, scenario: Scenario, sandbox: Sandbox) -> None:
         seed, now = sandbox.origin.seed, sandbox.clock.now
         start = now - round(scenario.root.get("months", 12) * 365 / 12) * DAY
         begun = office_hour(stream(seed, "merchant"), start - LEAD_DAYS * DAY)
@@ -111,15 +95,15 @@ class Seeding:
         sandbox.origin.raises_events = False  # nobody listens before the first webhook
         with closing(script), sandbox.seeding_past(begun):
             goods = Goods(script)
-            merchant = Merchant(goods, scenario, self._schemas, secret, begun)
+            merchant = Merchant(goods, scenario, begun)
             merchant.plan_projects()
             listening = merchant.plan_webhooks()
             if listening is not None:
                 script.add(listening, setattr, sandbox.origin, "raises_events", True)
-            sandbox.origin.credentials = merchant.plan_keys(self._scopes)
+            merchant.plan_keys()
             lives = Lives(script, stream(seed, "lives"))
             crowd = Crowd(goods, scenario, merchant.offers, Rhythm(start, now), lives)
-            records = Records(goods, crowd, self._schemas, begun)
+            records = Records(goods, crowd, begun)
             records.plan()
             crowd.plan()
             script.run()

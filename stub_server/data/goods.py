@@ -26,7 +26,9 @@ class Goods:
     """
 
     def __init__(self, script: Script) -> None:
-        self.script, self.defaults = script, script.sandbox.rules.defaults
+        rules = script.sandbox.rules
+        self.script, self.defaults = script, rules.defaults
+        self.schemas = rules.converter.schemas
         self.in_use: set[str] = set()
         self.projects: dict[str, Body] = {}
         self.plans: dict[str, Body] = {}

@@ -27,6 +27,11 @@ def pair_of(secret: bytes, seed: int, ident: str, identity: str = DEFAULT) -> tu
     )
 
 
+def own_pair(sandbox: Sandbox, ident: str = MAIN_ID) -> tuple[str, str]:
+    """Both halves of a seeded key of a sandbox, by default of the one that its credentials show."""
+    return pair_of(sandbox.rules.secret, sandbox.origin.seed, ident, sandbox.identity)
+
+
 def mark_seeded(sandbox: Sandbox) -> None:
     """Remember which keys of a sandbox are the seed's: those that it has before anybody
     has used it.
@@ -34,39 +39,27 @@ def mark_seeded(sandbox: Sandbox) -> None:
     sandbox.origin.seeded_keys = frozenset(sandbox.store.api_keys.keys)
 
 
-def derive_keys(sandbox: Sandbox, secret: bytes) -> None:
-    """Give the seeded keys of a new sandbox secrets of its own.
-
-    A default sandbox has them in its first generation.
-    """
-    if sandbox.identity == DEFAULT:
-        return
-    for store, row in _seeded(sandbox):
-        _replace(store, row, *renewed(sandbox, row, secret))
-    sandbox.origin.credentials = ready_pair(sandbox, secret)
+def derive_keys(sandbox: Sandbox) -> None:
+    """Give the seeded keys of a new sandbox secrets of its own; a default one has them already."""
+    for row in _seeded(sandbox):
+        _replace(sandbox.store, row, *renewed(sandbox, row))
 
 
-def ready_pair(sandbox: Sandbox, secret: bytes) -> dict[str, str]:
-    """The halves of the key that the credentials of a sandbox show."""
-    public_key, private_key = pair_of(secret, sandbox.origin.seed, MAIN_ID, sandbox.identity)
-    return {"public_key": public_key, "private_key": private_key}
-
-
-def keep_newest(then: Sandbox, now: Sandbox, secret: bytes) -> None:
+def keep_newest(then: Sandbox, now: Sandbox) -> None:
     """Give the seeded keys of an earlier state of a sandbox the secrets that they have now."""
     then.renew(now.origin.generation)
-    present = {row.id: row for _, row in _seeded(now)}
-    for store, row in _seeded(then):
-        today = present.get(row.id)
+    for row in _seeded(then):
+        today = now.store.api_keys.open(row.id)
         if today is None:  # it was deleted since
-            _replace(store, row, *renewed(then, row, secret))
+            _replace(then.store, row, *renewed(then, row))
         else:
-            _replace(store, row, *_with(row, today.public["public_key"], today.hidden["digest"]))
+            secrets = _with(row, today.public["public_key"], today.hidden["digest"])
+            _replace(then.store, row, *secrets)
 
 
-def renewed(sandbox: Sandbox, row: Row, secret: bytes) -> Parts:
+def renewed(sandbox: Sandbox, row: Row) -> Parts:
     """Both parts of a seeded key, with the secrets of its sandbox's generation."""
-    public_key, private_key = pair_of(secret, sandbox.origin.seed, row.id, sandbox.identity)
+    public_key, private_key = own_pair(sandbox, row.id)
     return _with(row, public_key, api_keys.digest(private_key))
 
 
@@ -85,7 +78,7 @@ def _replace(store: Store, row: Row, public: Body, hidden: Body) -> None:
     store.replace(table.name, row, Row(record, public, hidden))
 
 
-def _seeded(sandbox: Sandbox) -> Iterator[tuple[Store, Row]]:
-    for store in sandbox.stores.values():
-        for ident in sandbox.origin.seeded_keys & store.api_keys.keys.keys():
-            yield store, store.api_keys.get(ident)
+def _seeded(sandbox: Sandbox) -> Iterator[Row]:
+    """The seeded keys, which are the seeded merchant's."""
+    for ident in sandbox.origin.seeded_keys & sandbox.store.api_keys.keys.keys():
+        yield sandbox.store.api_keys.get(ident)

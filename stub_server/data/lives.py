@@ -15,7 +15,7 @@ from ..core.record import Body, Record
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
-from ..engine import billing, ordering, renewals
+from ..engine import billing, closing, ordering, renewals
 from ..engine.draft import Draft
 from ..engine.step import Step
 from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
@@ -85,7 +85,7 @@ class Lives:
         plan = self.store.plans.peek(body["planId"])
         assert project is not None
         assert plan is not None
-        renews = billing.running_of(draft, customer_id, plan["id"]) is not None
+        renews = self.store.running_of(customer_id, plan["id"]) is not None
         sold_out = self.store.is_sold_out(plan, customer_id)
         order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)
         refused = None
@@ -94,7 +94,7 @@ class Lives:
         new = ordering.NewOrder(
             body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused
         )
-        return billing.buy(draft, new)
+        return ordering.buy(draft, new)
 
     def _tries_again(self, fate: Fate) -> int:
         """When a buyer tries again: after a refusal soon, after an order that expires on
@@ -109,14 +109,14 @@ class Lives:
         """Pay an order, if it can still be paid."""
         draft = self.script.draft()
         row = draft.open(self.store.orders, ident)
-        if row is not None and ordering.is_payable(draft, row):
+        if row is not None and closing.is_payable(draft, row):
             billing.pay(draft, row)
         return draft.record()
 
     def _cancel(self, draft: Draft, ident: str) -> None:
         row = draft.open(self.store.orders, ident)
-        if row is not None and ordering.is_payable(draft, row):
-            ordering.cancel(draft, row)
+        if row is not None and closing.is_payable(draft, row):
+            closing.cancel(draft, row)
 
     def _regrets(self, opened: Record | None) -> int:
         """When a payment is refunded: within a week, and before the next one is due."""

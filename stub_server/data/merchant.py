@@ -5,7 +5,6 @@ and webhooks.
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from ..contract.schema import Schemas
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.ids import derived_text, named_uuid
 from ..core.record import Body
@@ -45,13 +44,11 @@ class Merchant:
     `offers` are the plans that the crowd buys.
     """
 
-    def __init__(
-        self, goods: Goods, scenario: Scenario, schemas: Schemas, secret: bytes, begun: int
-    ) -> None:
+    def __init__(self, goods: Goods, scenario: Scenario, begun: int) -> None:
         self.goods, self.script = goods, goods.script
-        self.scenario, self.schemas = scenario, schemas
-        self.secret, self.begun, self.now = secret, begun, goods.script.end
+        self.scenario, self.begun, self.now = scenario, begun, goods.script.end
         self.seed = self.script.sandbox.origin.seed
+        self.secret = self.script.sandbox.rules.secret
         self.offers: list[Offer] = []
 
     # -- what is sold
@@ -135,7 +132,7 @@ class Merchant:
         given = [*spec.each("plans")]
         for node in given:
             fields = {"projectId": project_id, **node.without("share")}
-            check_request(self.schemas, "PlanCreate", fields, node)
+            check_request(self.goods.schemas, "PlanCreate", fields, node)
             yield fields, node.get("share", 1) * of_project
         if not given:
             for plan in membership.plans:
@@ -202,7 +199,7 @@ class Merchant:
         rng, times = stream(self.seed, "webhooks"), []
         for node in self.scenario.root.each("webhooks"):
             fields = node.without(*NOT_OF_WEBHOOKS)
-            check_request(self.schemas, "WebhookCreate", fields, node)
+            check_request(self.goods.schemas, "WebhookCreate", fields, node)
             created = self._opened(rng, node.get("days_old", 30), HOUR)
             self.script.add(created, self.script.step, self._create_webhook, node, fields, created)
             if node.get("state", "active") == "inactive":
@@ -226,24 +223,22 @@ class Merchant:
         }
         draft.create(draft.store.webhooks, ident, public, hidden | {"receiver": receiver})
 
-    def plan_keys(self, scopes: Sequence[str]) -> dict[str, str]:
-        """Plan the main key, which has all `scopes`, and the scenario's; returns the main
-        key's two halves.
-        """
+    def plan_keys(self) -> None:
+        """Plan the main key, which has all scopes that a key can have, and the scenario's."""
+        known = self.script.sandbox.rules.converter.document.scopes
+        scopes = [scope["name"] for scope in known if scope["assignable"]]
         rng, script = stream(self.seed, "keys"), self.script
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
-        script.add(first, script.step, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": [*scopes]})
+        script.add(first, script.step, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
         used = [self._plan_key(rng, node) for node in self.scenario.root.each("keys")]
         latest = self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
         script.add(self.now, self._use_keys, used, latest)
-        public_key, private_key = pair_of(self.secret, self.seed, MAIN_ID)
-        return {"public_key": public_key, "private_key": private_key}
 
     def _plan_key(self, rng: Random, node: Node) -> tuple[str, int, int]:
         """Plan a key; returns its id, how often it was used and when last (ms)."""
         now, ident, state = self.now, named_uuid("api_key", node.value["key"]), node.value["state"]
         fields = node.without(*NOT_OF_KEYS)
-        check_request(self.schemas, "ApiKeyCreate", fields, node)
+        check_request(self.goods.schemas, "ApiKeyCreate", fields, node)
         slugs = node.get("allowed_projects", [])
         fields["allowed_projects"] = [
             self._project_id(node["allowed_projects"], slug) for slug in slugs

@@ -8,7 +8,6 @@ order `status`. A reference `@name` stands for the record with that key.
 
 from typing import Any
 
-from ..contract.schema import Schemas
 from ..core.clock import DAY, HOUR, iso, parse_iso
 from ..core.ids import named_uuid
 from ..core.record import Body
@@ -43,10 +42,10 @@ class Records:
     Methods raise ScenarioError.
     """
 
-    def __init__(self, goods: Goods, crowd: Crowd, schemas: Schemas, begun: int) -> None:
+    def __init__(self, goods: Goods, crowd: Crowd, begun: int) -> None:
         self.goods, self.crowd = goods, crowd
         self.script, self.scenario = goods.script, crowd.scenario
-        self.schemas, self.begun, self.now = schemas, begun, goods.script.end
+        self.begun, self.now = begun, goods.script.end
         self._customers: dict[str, Body] = {}  # by document
         self._orders: list[tuple[Node, str, str]] = []
 
@@ -84,7 +83,7 @@ class Records:
         node, sandbox, crowd = persona["customer"], self.script.sandbox, self.crowd
         fields = expand(node)
         given = fields.pop("id", None)
-        check_request(self.schemas, "CustomerCreate", fields, node)
+        check_request(self.goods.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.origin.seed, "personas", name)
         try:
             visits = Story(crowd.offers, self.now, persona, rng).purchases()
@@ -123,7 +122,7 @@ class Records:
         if kind == "order":
             fields.pop("status", None)
             fields.setdefault("paymentMethod", "pix")
-        check_request(self.schemas, schema, fields, node)
+        check_request(self.goods.schemas, schema, fields, node)
         at = self.now - 2 * HOUR
         if days_before:
             at = self.crowd.rhythm.start - days_before * DAY

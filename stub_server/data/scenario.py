@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..contract.source import read_text
-from .files import Files, Node, ScenarioError
+from ..core.shipped import FIXTURES
+from .files import Node, ScenarioError, parse_node, read_node
 
 MOST = 1_000_000  # orders, and customers
 
@@ -29,7 +30,7 @@ class Scenario(NamedTuple):
     every_state: bool
 
 
-def read_scenario(fixtures: Path, name: str) -> str:
+def read_scenario(name: str) -> str:
     """The text of the scenario of this name, or of the file if the name has a `/` or ends in
     `.yaml`.
 
@@ -37,8 +38,8 @@ def read_scenario(fixtures: Path, name: str) -> str:
     """
     path = Path(name)
     if not is_file(name):
-        path = fixtures / "scenarios" / f"{name}.yaml"
-        known = known_scenarios(fixtures)
+        path = FIXTURES / "scenarios" / f"{name}.yaml"
+        known = known_scenarios()
         if name not in known:
             raise ScenarioError(
                 f"There is no scenario {name!r}. Known ones are {', '.join(known)}; a file of your"
@@ -47,16 +48,16 @@ def read_scenario(fixtures: Path, name: str) -> str:
     return read_text(path, path.name or str(path))
 
 
-def known_scenarios(fixtures: Path) -> list[str]:
+def known_scenarios() -> list[str]:
     """The scenarios that everybody may ask for by name."""
-    return sorted(file.stem for file in (fixtures / "scenarios").glob("*.yaml"))
+    return sorted(file.stem for file in (FIXTURES / "scenarios").glob("*.yaml"))
 
 
-def parse_scenario(files: Files, name: str, text: str) -> Scenario:
+def parse_scenario(name: str, text: str) -> Scenario:
     """The scenario in a text that was read by this name. Raises ContractError, ScenarioError."""
     is_users = is_file(name)
     path = Path(name if is_users else f"{name}.yaml")
-    root = files.parse(text, path.name, "Scenario", is_users=is_users)
+    root = parse_node(text, path.name, "Scenario", is_users=is_users)
     scale = root.get("scale", 1)
     orders, customers = _times(root, "orders", scale), _times(root, "customers", scale)
     drawn = root.get("projects", 0)
@@ -67,7 +68,7 @@ def parse_scenario(files: Files, name: str, text: str) -> Scenario:
         orders=orders,
         pending=round(root.get("pending", 0) * scale),
         drawn=drawn if isinstance(drawn, int) else 0,
-        personas=_personas(files, root),
+        personas=_personas(root),
         owing="everybody" in root.value,
         every_state=root.get("every_state", False),
     )
@@ -86,9 +87,9 @@ def is_file(name: str) -> bool:
     return "/" in name or name.endswith((".yaml", ".yml"))
 
 
-def _personas(files: Files, root: Node) -> dict[str, Node]:
+def _personas(root: Node) -> dict[str, Node]:
     """The personas by name, from files of their own or from the scenario. Raises ScenarioError."""
-    folder = files.folder / "personas"
+    folder = FIXTURES / "personas"
     found: dict[str, Node] = {}
     for node in root.each("personas"):
         if isinstance(node.value, str):
@@ -96,7 +97,7 @@ def _personas(files: Files, root: Node) -> dict[str, Node]:
             if not path.is_file():
                 known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
                 raise node.fail(f"there is no persona {name!r}; known ones are {known}")
-            node = files.read(path, "Persona")
+            node = read_node(path, "Persona")
         else:
             name = node.value["name"]
         if name in found:

@@ -9,15 +9,14 @@ from itertools import accumulate
 from random import Random
 from typing import Any
 
-from ..contract.source import read
+from ..contract.source import fixture
 from ..core.record import Body
-from ..core.shipped import data_dir
 
 
 @cache
 def table(name: str) -> Body:
     """One table. Nobody may change it."""
-    found: Body = read(data_dir("fixtures") / "catalogue" / f"{name}.yaml")
+    found: Body = fixture(f"catalogue/{name}.yaml")
     return found
 
 

@@ -102,12 +102,12 @@ def _holidays(year: int) -> frozenset[date]:
 
 
 def _easter(year: int) -> date:
-    """Easter Sunday of the Gregorian calendar, by the rule of Meeus, Jones and Butcher."""
-    century, of_century = divmod(year, 100)
-    golden = year % 19
-    moon = (
-        19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15
-    ) % 30
-    sunday = (32 + 2 * (century % 4) + 2 * (of_century // 4) - moon - of_century % 4) % 7
-    month, day = divmod(moon + sunday - 7 * ((golden + 11 * moon + 22 * sunday) // 451) + 114, 31)
-    return date(year, month, day + 1)
+    """Easter Sunday of the Gregorian calendar, by Oudin's rule: the Sunday after the paschal moon,
+    counted from 28 March.
+    """
+    golden, century = year % 19, year // 100
+    moon = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    if moon == 29 or (moon == 28 and golden > 10):
+        moon -= 1
+    sunday = (year + year // 4 + moon + 2 - century + century // 4) % 7
+    return date(year, 3, 28) + timedelta(days=moon - sunday)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ..core.problem import Conflict, detail
 from ..core.record import Body
-from .documents import infer, normalise
+from .documents import infer
 
 
 def new_customer(body: Body, defaults: Body, now: str) -> Body:
@@ -40,19 +40,18 @@ def _settle(public: Body, body: Body, prefix: str = "") -> None:
     if "address" in body:
         public["address"] = with_plain_cep(body["address"])
     if "document" in body:
-        public["document"] = normalise(body["document"])
-        public["document_type"], public["type"] = settled_types(body, prefix)
+        public["document"], public["document_type"], public["type"] = settled(body, prefix)
 
 
-def settled_types(sent: Body, prefix: str = "") -> tuple[str, str]:
-    """document_type and type of a customer's document.
+def settled(sent: Body, prefix: str = "") -> tuple[str, str, str]:
+    """The stored form, document_type and type of a customer's document.
 
     Raises Conflict when what was sent contradicts it.
     """
-    types = infer(sent["document"], sent.get("document_type"))
+    found = infer(sent["document"], sent.get("document_type"))
     if "document_type" in sent or "type" in sent:
-        _check_types(sent, types, prefix)
-    return types
+        _check_types(sent, found[1:], prefix)
+    return found
 
 
 def _check_types(sent: Body, expected: tuple[str, str], prefix: str) -> None:

@@ -83,19 +83,19 @@ def is_document_unchecked(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)  # keys come from requests, which limit their length
-def infer(document: str, document_type: str | None = None) -> tuple[Kind, Holder]:
-    """The pair (document_type, type) that a document implies.
+def infer(document: str, document_type: str | None = None) -> tuple[str, Kind, Holder]:
+    """The stored form of a document, and the document_type and type that it implies.
 
     The `document_type` passport decides about digits that are no right CPF or CNPJ. Check digits
     are not checked here: validation of the request has done that, where it is on. Raises ValueError
     when it is no document at all.
     """
-    found = kind(document, check_digits=False)
+    plain, found = normalise(document), kind(document, check_digits=False)
     if found is None or (document_type == "passport" and kind(document) is None):
-        if not _PASSPORT.fullmatch(normalise(document)):
+        if not _PASSPORT.fullmatch(plain):
             raise ValueError("The text is neither a CPF, a CNPJ nor a passport.")
         found = "passport"
-    return found, HOLDERS[found]
+    return plain, found, HOLDERS[found]
 
 
 def mask_document(document: str) -> str:

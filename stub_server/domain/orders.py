@@ -36,6 +36,12 @@ class MagicOutcome(NamedTuple):
     fails: bool = False
     life: int | None = None
 
+    def lasts(self, method: str, now: int, given: int | None) -> int:
+        """How long an order can be paid, in ms: as the magic value says, else as given."""
+        if self.life is not None:
+            return self.life
+        return life(method, now) if given is None else given
+
 
 NOTHING = MagicOutcome()
 

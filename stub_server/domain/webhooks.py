@@ -1,6 +1,6 @@
 """Rules of webhooks: what one listens to, which keys sign, and when it is switched off."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ..core.clock import LATEST
 from ..core.problem import Conflict
@@ -100,6 +100,10 @@ def listens(patterns: Collection[str], event_type: str) -> bool:
     )
 
 
-def wants(webhook: Body, event_type: str, project_id: str | None) -> bool:
-    """Whether an event is for a webhook: by its type, and by its project if the webhook has one."""
-    return webhook["projectId"] in (None, project_id) and listens(webhook["events"], event_type)
+def subscribers(webhooks: Iterable[Body], event_type: str, project_id: str | None) -> list[Body]:
+    """The webhooks that an event is for: by its type, and by its project if they have one."""
+    found = []
+    for webhook in webhooks:
+        if webhook["projectId"] in (None, project_id) and listens(webhook["events"], event_type):
+            found.append(webhook)
+    return found

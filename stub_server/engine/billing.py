@@ -1,6 +1,7 @@
 """Payments of orders, and the subscriptions that they open, renew and end.
 
-Operations, controls, the clock and magic values call these functions, and those of `ordering.py`.
+Operations, controls, the clock and magic values call these functions, and those of `ordering.py`
+and `closing.py`.
 Each adds to a draft: the order, the subscription that it changes, their events and timers.
 """
 
@@ -9,11 +10,11 @@ from zlib import crc32
 from ..contract.lifecycles import Move
 from ..core.clock import parse_iso
 from ..core.record import Body, Parts, Record, Row
-from ..domain import orders, payments, subscriptions
+from ..domain import payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
+from .closing import cancel, change_order, is_payable
 from .draft import Draft
-from .ordering import NewOrder, cancel, change_order, is_payable, place
 
 
 def is_running(draft: Draft, row: Row) -> bool:
@@ -30,19 +31,6 @@ def is_project(draft: Draft, project_id: str, states: str) -> bool:
 
 
 # -- payments
-
-
-def buy(draft: Draft, new: NewOrder) -> Record:
-    """A buyer's order.
-
-    A card pays it in the same step, unless it is refused or by a magic value.
-    """
-    record = place(draft, new)
-    if new.method == subscriptions.CHARGED:
-        row = draft.get(draft.store.orders, record.id)
-        if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
-            return pay(draft, row)
-    return record
 
 
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
@@ -147,17 +135,6 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
 # -- subscriptions, as orders open and renew them
 
 
-def running_of(draft: Draft, customer_id: str, plan_id: str) -> Row | None:
-    """The running subscription of a customer to a plan; there are never two."""
-    table = draft.store.subscriptions
-    running = [(plan_id, state) for state in draft.states("Subscription", "running")]
-    for key in reversed(table.bucket("customerId+planId", (customer_id, plan_id))):
-        record = table.rows[key]
-        if table.is_in(record.id, "planId+status", running):
-            return table.parse(record)
-    return None
-
-
 def _renewed_by(draft: Draft, order: Body) -> Row | None:
     """The running subscription that a paid order renews: its own, or the customer's of
     the same plan.
@@ -167,7 +144,7 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
         row = draft.open(table, order["subscriptionId"])
         if row is not None and is_running(draft, row):
             return row
-    return running_of(draft, order["customerId"], order["planId"])
+    return draft.store.running_of(order["customerId"], order["planId"])
 
 
 def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:

@@ -1,11 +1,10 @@
-"""Which webhooks want an event, and what attempts its deliveries."""
+"""What attempts the deliveries of an event, and which of them wait."""
 
 from urllib.parse import urlsplit
 
-from ..core.record import Body, Row
+from ..core.record import Row
 from ..core.timers import SENDING
 from ..domain.receivers import is_reserved
-from ..domain.webhooks import wants
 from .sandbox import DEFAULT, SILENT, Sandbox
 from .tables.store import Store
 
@@ -16,16 +15,6 @@ ANSWERING, CALLING_OFF = "webhook.answer", "webhook.call_off"
 """The jobs of a delivery that the server itself answers, and of a webhook that was
 switched off or deleted.
 """
-
-
-def subscribers_to(store: Store, type_: str, project: str | None) -> list[Body]:
-    """The active webhooks that want an event of this type and project, for reading alone."""
-    table, found = store.webhooks, []
-    for key in table.bucket("is_active", True):
-        webhook = table.peek(table.rows[key].id)
-        if webhook is not None and wants(webhook, type_, project):
-            found.append(webhook)
-    return found
 
 
 def is_simulated(sandbox: Sandbox, url: str) -> bool:

@@ -12,14 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.clock import ClockState, iso
-from ..core.ends import NONE, Ends
 from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
-from .deliveries import job_for, subscribers_to
-from .events import Event
-from .replies import Saved
+from ..domain.webhooks import subscribers
+from .deliveries import job_for
+from .lists import UNCHANGED, Ends, Event, Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.store import Store
@@ -106,8 +105,6 @@ class Draft:
             before = earlier[1]
         if created is None:
             created = self.now
-        if table.is_complete:
-            table.check(public)
         record = table.prepare(ident, public, hidden, before, created)
         self._versions[ident] = table.name, before, Row(record, public, hidden)
         return record
@@ -193,7 +190,7 @@ class Draft:
     ) -> None:
         """Raise events of these types about a record."""
         if types and self.sandbox.origin.raises_events:
-            resource = self.store.shown(table, record)
+            resource = record.public if table.is_plain else self.store.shown(table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
                 self.raise_event(
@@ -231,7 +228,8 @@ class Draft:
         """
         self._events.append(event)
         if event.type != TEST:
-            webhooks = subscribers_to(self.store, event.type, event.project_id)
+            active = self.store.webhooks.peek_all("is_active", True)
+            webhooks = subscribers(active, event.type, event.project_id)
             if webhooks:
                 self.open_deliveries(webhooks, event, test=False)
 
@@ -301,7 +299,7 @@ class Draft:
 
     def _step(self, saved: Saved | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
-        sandbox, events, timers = self.sandbox, self.sandbox.events, self.sandbox.timers
+        sandbox, part = self.sandbox, self._part()
         before, clock = sandbox.standing, self.clock
         if clock is None and before.clock.now == self.now:
             clock = before.clock
@@ -312,22 +310,10 @@ class Draft:
             before.timers + len(self._later),
             self.settings or before.settings,
         )
-        changes = [
-            Change(name, old and old.record, new and new.record)
-            for name, old, new in self._versions.values()
-        ]
-        changes.sort(key=Change.deletes)
-        part = Part(
-            self.store.merchant,
-            opens=self.store.merchant.id not in sandbox.stores,
-            closes=False,
-            changes=tuple(changes),
-            used=self._used(),
-            size=sum([change.size for change in changes]),
-        )
-        event_ends = reply_ends = NONE
+        event_ends = reply_ends = UNCHANGED
         if self._events:
-            event_ends = Ends(events.outgoing(self._events), newest_after=tuple(self._events))
+            oldest = sandbox.events.outgoing(self._events)
+            event_ends = Ends(oldest, newest_after=tuple(self._events))
         if saved is not None:
             going = sandbox.replies.outgoing(saved, self.now)
             earlier = sandbox.replies.get(saved.key)
@@ -344,10 +330,20 @@ class Draft:
             event_ends=event_ends,
             reply_ends=reply_ends,
             timers_set=tuple(self._later),
-            timers_fired=(*self._fired, *timers.skipped.values()),
+            timers_fired=(*self._fired, *sandbox.timers.skipped.values()),
         )
 
-    def _used(self) -> tuple[Used, ...]:
+    def _part(self) -> Part:
+        """What it changes of the merchant's records and usage."""
+        changes = [
+            Change(name, old and old.record, new and new.record)
+            for name, old, new in self._versions.values()
+        ]
+        merchant = self.store.merchant
+        opens = merchant.id not in self.sandbox.stores
+        return Part.of(merchant, changes, self._used(), opens=opens, closes=False)
+
+    def _used(self) -> list[Used]:
         """The keys that were used since the last step, and those that the draft deletes."""
         usage, used = self.store.usage, dict(self.store.unrecorded)
         deleted = set()
@@ -359,4 +355,4 @@ class Draft:
         for ident, before in used.items():
             after = None if ident in deleted else usage.get(ident)
             found.append(Used(ident, after, before))
-        return tuple(found)
+        return found

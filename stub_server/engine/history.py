@@ -13,11 +13,11 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..core.clock import iso
-from ..core.ends import ends_of
 from ..core.problem import Conflict
 from ..core.record import Record
 from ..core.slices import Sliced
 from .kept import MOST_BYTES, Log
+from .lists import ends_of
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Standing, Step, Used
@@ -197,8 +197,7 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
                 break
         used = tuple(_usages(here, there))
         if here is None or there is None or changes or used:
-            changes.sort(key=Change.deletes)
-            yield Part(store.merchant, here is None, there is None, tuple(changes), used, size)
+            yield Part.of(store.merchant, changes, used, opens=here is None, closes=there is None)
         room -= size
         if room < 0:
             return

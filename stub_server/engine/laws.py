@@ -253,9 +253,7 @@ def _times(inspected: Inspected, table: Table, row: Row) -> str:
 
 def _contract(inspected: Inspected, table: Table, row: Row) -> str:
     try:
-        inspected.sandbox.rules.layout.checks[table.spec.schema](
-            inspected.store.shown_row(table, row)
-        )
+        table.validate(inspected.store.shown_row(table, row))
     except Exception as error:  # the check may raise anything, and all of it is a violation
         return f"does not fit: {error}"
     return ""

@@ -1,12 +1,12 @@
-"""Orders from their creation to their end, but for payments, which `billing.py` has."""
+"""New orders. `closing.py` ends them, `billing.py` has their payments."""
 
 from typing import NamedTuple
 
-from ..contract.lifecycles import Move
-from ..core.clock import SECOND, iso
-from ..core.record import Body, Record, Row
-from ..domain import orders, payments
-from ..domain.lifecycle import move
+from ..core.clock import SECOND
+from ..core.record import Body, Record
+from ..domain import orders, subscriptions
+from .billing import pay
+from .closing import IN_EVENTS, is_payable
 from .draft import Draft
 
 AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
@@ -36,19 +36,32 @@ class NewOrder(NamedTuple):
     subscription_id: str | None = None
 
 
+def buy(draft: Draft, new: NewOrder) -> Record:
+    """A buyer's order.
+
+    A card pays it in the same step, unless it is refused or by a magic value.
+    """
+    record = place(draft, new)
+    if new.method == subscriptions.CHARGED:
+        row = draft.get(draft.store.orders, record.id)
+        if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
+            return pay(draft, row)
+    return record
+
+
 def place(draft: Draft, new: NewOrder) -> Record:
     """A new order, with the timers that end or pay it."""
-    rules, store, now, method = draft.sandbox.rules, draft.store, draft.now, new.method
+    store, now = draft.store, draft.now
     behaviour = _behaviour_of(draft, new.customer_id)
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     outcome = orders.MAGIC.get(magic or "", orders.NOTHING)
-    refused = orders.DEFAULT_FAILURE[method] if outcome.fails else new.refused
-    life = _life(new, outcome, now)
-    names = _names_of(draft, new)
-    ident = names[0]
-    seller = (store.merchant.name, store.merchant.city, rules.base_url)
-    due = now + life if new.due is None else new.due
-    payment = orders.NewPayment(method, seller, now, now + life, due, refused)
+    code, ident = draft.code_for(store.orders), new.ident or draft.ids.uuid()
+    names = ident, code, draft.ids.uuid()
+    expires = now + outcome.lasts(new.method, now, new.life)
+    seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url
+    due = expires if new.due is None else new.due
+    refused = orders.DEFAULT_FAILURE[new.method] if outcome.fails else new.refused
+    payment = orders.NewPayment(new.method, seller, now, expires, due, refused)
     public, hidden = orders.new_order(names, new.body, new.customer, payment)
     hidden |= {"customerId": new.customer_id, "copy_only": new.copy_only}
     if new.subscription_id is not None:
@@ -56,37 +69,21 @@ def place(draft: Draft, new: NewOrder) -> Record:
     if behaviour is not None:
         hidden["behaviour"] = behaviour
     record = draft.create(store.orders, ident, public, hidden)
-    emit_order(draft, record, hidden, rules.lifecycles["Order"].beginnings.get(public["status"]))
-    if public["status"] == "failed":
-        return record
-    draft.at(now + life, "order.expire", ident)
-    for job, delay in outcome.jobs:
-        draft.at(now + delay, job, ident)
-    if magic is None and method in AUTOPAID:
-        _pay_later(draft, ident)
+    moved = draft.lifecycle("Order").beginnings.get(public["status"])
+    draft.emit_move(store.orders, record, moved, hidden["projectId"], *IN_EVENTS)
+    if refused is None:
+        _set_timers(draft, ident, payment, magic)
     return record
 
 
-def _names_of(draft: Draft, new: NewOrder) -> orders.Names:
-    """Its id, its code and the id of its transaction."""
-    code = draft.code_for(draft.store.orders)
-    ident = new.ident or draft.ids.uuid()
-    return ident, code, draft.ids.uuid()
-
-
-def _life(new: NewOrder, outcome: orders.MagicOutcome, now: int) -> int:
-    """How long a new order can be paid, in ms."""
-    if outcome.life is not None:
-        return outcome.life
-    if new.life is not None:
-        return new.life
-    return orders.life(new.method, now)
-
-
-def _pay_later(draft: Draft, ident: str) -> None:
-    """Set the timer of `autopay`, if that is set."""
+def _set_timers(draft: Draft, ident: str, payment: orders.NewPayment, magic: str | None) -> None:
+    """Set the timers that end a new order and pay it, as its magic value or `autopay` says."""
+    draft.at(payment.expires, "order.expire", ident)
     autopay = draft.sandbox.settings.autopay
-    if autopay is not None:
+    if magic is not None:
+        for job, delay in orders.MAGIC[magic].jobs:
+            draft.at(draft.now + delay, job, ident)
+    elif autopay is not None and payment.method in AUTOPAID:
         draft.at(draft.now + autopay * SECOND, "order.pay", ident)
 
 
@@ -104,62 +101,3 @@ def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
         draft.update(table, row, row.public, hidden)
     payment: str = row.hidden["behaviour"]["payment"]
     return payment
-
-
-def is_payable(draft: Draft, row: Row) -> bool:
-    """Whether an order can be paid."""
-    return row.public["status"] in draft.states("Order", "payable")
-
-
-def payable_late(draft: Draft, index: str, ident: str) -> Body | None:
-    """A boleto of a plan or a project (`index`) that has expired and can still be paid late."""
-    table = draft.store.orders
-    for key in reversed(table.bucket(f"{index}+status", (ident, "expired"))):
-        if b'"boleto"' in table.rows[key].public:  # others are not worth parsing: there are many
-            public = table.parse(table.rows[key]).public
-            if payments.can_be_late(public, draft.now):
-                return public
-    return None
-
-
-def fail(draft: Draft, row: Row, code: str) -> Record:
-    """The payment is refused. Raises Conflict."""
-    return _close(draft, row, "failed", orders.failure(code))
-
-
-def expire(draft: Draft, row: Row) -> Record:
-    """The order's time is over. Raises Conflict."""
-    return _close(draft, row, "expired", {"status": "expired", "success": "false"})
-
-
-def cancel(draft: Draft, row: Row) -> Record:
-    """The order is canceled. Raises Conflict."""
-    return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
-
-
-def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Record:
-    moved = move(draft.lifecycle("Order"), row.public["status"], status)
-    if moved is None:
-        return row.record
-    public = orders.closed(row.public, status, iso(draft.now), transaction)
-    if status == "expired":
-        # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
-        public["last_transaction"] = public["last_transaction"] | {
-            "expires_at": public["updatedAt"]
-        }
-    return change_order(draft, row, moved, public)
-
-
-def change_order(
-    draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None
-) -> Record:
-    """An order after a move, with its events."""
-    record = draft.update(draft.store.orders, row, public, hidden)
-    emit_order(draft, record, hidden or row.hidden, moved)
-    return record
-
-
-def emit_order(draft: Draft, record: Record, hidden: Body, moved: Move | None) -> None:
-    """The events of an order's move."""
-    names = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
-    draft.emit_move(draft.store.orders, record, moved, hidden["projectId"], *names)

@@ -11,7 +11,7 @@ from ..core.record import Record, Row
 from ..domain import boleto, orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
-from . import billing, ordering
+from . import billing, closing, ordering
 from .draft import Draft
 
 # -- the jobs of the clock
@@ -83,7 +83,7 @@ def charge_again(draft: Draft, row: Row) -> None:
     last = draft.get(draft.store.orders, row.hidden["renewal_order"])
     is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
     is_new = parse_iso(last.public["createdAt"]) == draft.now
-    if is_due and not ordering.is_payable(draft, last) and not is_new:
+    if is_due and not closing.is_payable(draft, last) and not is_new:
         _charge(draft, renewal_order(draft, row))
 
 
@@ -103,7 +103,7 @@ def _is_late(row: Row) -> bool:
 def _charge(draft: Draft, order: Record) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
     charged = draft.get(draft.store.orders, order.id)
-    if ordering.is_payable(draft, charged) and not orders.is_refusing(
+    if closing.is_payable(draft, charged) and not orders.is_refusing(
         orders.token_of(charged.public, charged.hidden)
     ):
         billing.pay(draft, charged)
@@ -139,7 +139,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
     hidden = row.hidden
     is_early = subscriptions.renewal_at(row.public, hidden) > draft.now
-    if ordering.is_payable(draft, draft.get(store.orders, order.id)) or not is_early:
+    if closing.is_payable(draft, draft.get(store.orders, order.id)) or not is_early:
         hidden = hidden | {"renewal_order": order.id}  # else the regular bill is still to come
     if name is None:
         draft.update(store.subscriptions, row, public, hidden)
@@ -170,7 +170,7 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
         draft.update(draft.store.subscriptions, row, public, hidden)
         bill = draft.open(draft.store.orders, hidden["renewal_order"])
-        if bill is not None and ordering.is_payable(draft, bill):
+        if bill is not None and closing.is_payable(draft, bill):
             ends = orders.expires_at(bill.public) + subscriptions.grace_end(public, hidden) - ended
             due = boleto.closes_at(subscriptions.period_end(hidden))
             moved = orders.postponed(bill.public, iso(ends), iso(due), iso(draft.now))
@@ -203,7 +203,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
     """
     moved = legal(draft.lifecycle("Order"), row.public["status"], "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
-    record = ordering.change_order(draft, row, moved, public)
+    record = closing.change_order(draft, row, moved, public)
     paid_for = _subscription_of(draft, row)
     if paid_for is not None and billing.is_running(draft, paid_for):
         hidden = subscriptions.disputed(paid_for.hidden, row.id, draft.now)
@@ -215,7 +215,7 @@ def win(draft: Draft, row: Row) -> Record:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
     moved = legal(draft.lifecycle("Order"), row.public["status"], "paid", "won")
-    record = ordering.change_order(
+    record = closing.change_order(
         draft, row, moved, payments.won(row.public, row.hidden, draft.now)
     )
     _release(draft, row)

@@ -9,7 +9,7 @@ import orjson
 from ..core.record import Body, Extras, Record, without
 from ..core.slices import at_once
 from .draft import Draft
-from .events import Event
+from .lists import Event
 from .tables.query import Query, select
 from .tables.store import Store
 from .tables.table import Table

@@ -17,10 +17,9 @@ from ..core.problem import broken
 from ..core.record import Body, Row
 from ..core.slices import Sliced, at_once
 from ..core.timers import Timers
-from .events import EventLog
 from .fault_rules import Faults
 from .kept import Budget, Journal, Log
-from .replies import Replies, ReplyKey
+from .lists import EventLog, Replies, ReplyKey
 from .step import Part, SandboxSettings, Standing, Step, Used
 from .tables.specs import Layout
 from .tables.store import Merchant, Store
@@ -42,7 +41,7 @@ class Rules:
     `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and
     change, `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as
     often as it is likely. `converter` knows the served contract; `settings` are those of a new
-    sandbox.
+    sandbox. The server signs with its `secret`.
     """
 
     layout: Layout
@@ -54,6 +53,7 @@ class Rules:
     converter: Converter
     base_url: str
     settings: SandboxSettings
+    secret: bytes = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -63,8 +63,8 @@ class Origin:
     A reset restores `first_settings` and `first_clock`: an instant (ms) and whether the clock is
     frozen, or None for the clock of the server's start. `home` is the seeded merchant's id;
     `sample` and `personas` are ids of records by name. `seeded_keys` are the ids of the API keys
-    that came with the seed; `credentials` are the halves of the first one. `generation` is part of
-    the secrets of these keys; nothing that goes back in time changes it.
+    that came with the seed. `generation` is part of the secrets of these keys; nothing that goes
+    back in time changes it.
 
     While the sandbox `is_seeding` its past, which began at `seeding_since` (ms), `declining` has
     the failure code of each subscription whose next charge is declined, and it `raises_events` only
@@ -80,7 +80,6 @@ class Origin:
     sample: dict[str, str] = field(default_factory=dict)
     personas: dict[str, str] = field(default_factory=dict)
     seeded_keys: frozenset[str] = frozenset()
-    credentials: dict[str, str] = field(default_factory=dict, repr=False)
     is_seeding: bool = False
     seeding_since: int = 0
     declining: dict[str, str] = field(default_factory=dict)
@@ -160,12 +159,6 @@ class Sandbox:
             self.settings,
         )
 
-    def _stand(self, standing: Standing) -> None:
-        """Stand as after a step."""
-        clock, self.ids.position, raised, self.timers.last, self.settings = standing
-        self.events.raised = raised
-        self.clock.set(clock)
-
     @property
     def present(self) -> int:
         """The present instant, in ms. A clock that advances stands where it has stopped."""
@@ -215,6 +208,7 @@ class Sandbox:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
+        brings_work = self._brings_work(step)
         self.status.is_broken = True
         if copy is None:
             self.fold(step, opened)
@@ -224,7 +218,7 @@ class Sandbox:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised
         self.status.is_broken = False
-        if self.status.on_due is not None and self._brings_work(step):
+        if brings_work and self.status.on_due is not None:
             self.status.on_due(self)
 
     def _brings_work(self, step: Step) -> bool:
@@ -260,7 +254,9 @@ class Sandbox:
         if any(step.reply_ends):  # few requests have an Idempotency-Key
             self.replies.exchange(step.reply_ends)
         self.timers.exchange(step.timers_fired, step.timers_set)
-        self._stand(step.after)
+        clock, self.ids.position, raised, self.timers.last, self.settings = step.after
+        self.events.raised = raised
+        self.clock.set(clock)
 
     def _adopt(self, step: Step, copy: Sandbox) -> None:
         """Fold a step that restores a state: use the tables of a copy in that state, which nobody

@@ -18,7 +18,7 @@ from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import Timer, Timers
 from ..domain import deliveries, orders, subscriptions
 from ..domain.api_keys import state
-from . import attempts, billing, ordering, renewals, resources
+from . import attempts, billing, closing, renewals, resources
 from .deliveries import ANSWERING, CALLING_OFF
 from .draft import Draft
 from .sandbox import Sandbox
@@ -173,7 +173,7 @@ def _expire(draft: Draft, row: Row) -> None:
         if billing.is_project(draft, row.hidden["projectId"], "paused"):
             return
     if orders.expires_at(row.public) <= draft.now:
-        ordering.expire(draft, row)
+        closing.expire(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
@@ -201,7 +201,7 @@ def _close_project(draft: Draft, subject: str) -> None:
     payable = draft.states("Order", "payable")
     unpaid = _rows_in(draft.store.orders, "projectId", subject, payable)
     for row in draft.some(unpaid, "project.close", subject, MOST_CHANGED):
-        ordering.cancel(draft, row)
+        closing.cancel(draft, row)
     members = draft.store.subscriptions.rows_of("going_on", subject)
     for row in draft.some(members, "project.close", subject, MOST_CHANGED):
         billing.end_later(draft, row)

@@ -10,18 +10,19 @@ deliveries are under way or held.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
 from ..core.clock import ClockState
-from ..core.ends import Ends
 from ..core.ids import Position
 from ..core.record import Record
 from ..core.timers import Timer
 from ..domain.deliveries import SCHEDULES
-from .events import Event
+from .lists import Ends, Event
 from .tables.store import Merchant, Usage
+from .tables.table import size_of
 
 OVERHEAD = 700  # bytes of a step besides what it names
 OVERHEAD_EACH = 200  # of an event or a timer
@@ -81,7 +82,7 @@ class Change(NamedTuple):
     after: Record | None
 
     def deletes(self) -> bool:
-        """Whether the record was deleted. A step has deletions last, as files have them."""
+        """Whether the record was deleted."""
         return self.after is None
 
     @property
@@ -103,12 +104,7 @@ class Change(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes both versions keep alive."""
-        size = 0
-        if self.before is not None:
-            size += self.before.size
-        if self.after is not None:
-            size += self.after.size
-        return size
+        return size_of(self.before) + size_of(self.after)
 
 
 class Used(NamedTuple):
@@ -131,6 +127,21 @@ class Part(NamedTuple):
     changes: tuple[Change, ...]
     used: tuple[Used, ...]
     size: int
+
+    @classmethod
+    def of(
+        cls,
+        merchant: Merchant,
+        changes: Iterable[Change],
+        used: Iterable[Used],
+        *,
+        opens: bool,
+        closes: bool,
+    ) -> Part:
+        """A part of these changes, of which deletions come last, as files have them."""
+        ordered = sorted(changes, key=Change.deletes)
+        size = sum([change.size for change in ordered])
+        return cls(merchant, opens, closes, tuple(ordered), tuple(used), size)
 
     @property
     def mirrored(self) -> Part:
@@ -169,15 +180,25 @@ class Step:
     timers_fired: tuple[Timer, ...] = ()
     merchants_before: tuple[str, ...] | None = None
     merchants_after: tuple[str, ...] | None = None
+    restores: bool = field(init=False)
+    changes: tuple[Change, ...] = field(init=False, default=())
+    events: tuple[Event, ...] = field(init=False, default=())
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note about how many bytes it keeps alive: as it is kept, and when it is dropped."""
+        """Note whether it restores an earlier state, what its cause changed and which events it
+        raised, neither of which one has that does, and about how many bytes it keeps alive.
+        """
+        self.restores = self.merchants_after is not None
+        kept: Iterable[Event] = self.event_ends.oldest_before
+        if self.restores:
+            kept = chain(*self.event_ends)
+        else:
+            self.changes, self.events = self.parts[0].changes, self.event_ends.newest_after
         own = len(self.events) + len(self.timers_set) + len(self.timers_fired)
         size = OVERHEAD + OVERHEAD_EACH * own
         for part in self.parts:
             size += part.size
-        kept = chain(*self.event_ends) if self.restores else self.event_ends.oldest_before
         for event in kept:
             size += event.size
         for saved in chain(*self.reply_ends):
@@ -199,21 +220,6 @@ class Step:
             merchants_before=self.merchants_after,
             merchants_after=self.merchants_before,
         )
-
-    @property
-    def restores(self) -> bool:
-        """Whether it restores an earlier state."""
-        return self.merchants_after is not None
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """What its cause changed; nothing where it restores a state."""
-        return () if self.restores else self.parts[0].changes
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events that it raised."""
-        return () if self.restores else self.event_ends.newest_after
 
     def __repr__(self) -> str:
         """Without records and replies, which may contain secrets."""

@@ -2,7 +2,7 @@
 
 from ..core.clock import iso, parse_iso
 from ..core.record import Body
-from ..server import reply
+from ..server import lists, reply
 from ..server.reply import Reply
 from ..server.work import Work
 
@@ -12,7 +12,7 @@ def get_analytics(work: Work, query: Body) -> Reply:
     if "projectId" in query:
         project_id = query["projectId"].lower()
         work.allow_project(project_id)
-    reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
+    lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
     analytics = {
         "available": False,
         "filters": {

@@ -9,7 +9,8 @@ from ..domain import api_keys as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from ..server import reply
-from ..server.reply import Reply, list_reply
+from ..server.lists import list_reply
+from ..server.reply import Reply
 from ..server.request import LARGEST_BODY
 from ..server.work import Work
 
@@ -84,7 +85,7 @@ async def list_api_keys(work: Work, query: Body) -> Reply:
 def create_api_key(work: Work, body: Body) -> Reply:
     rules.check_escalation(work.who.may, body["scopes"])
     projects = _projects(work, body.get("allowed_projects", []))
-    work.warn(*rules.warnings(body, work.now))
+    work.trace.warn(rules.warnings(body, work.now))
     draft = work.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
@@ -111,7 +112,7 @@ def update_api_key(work: Work, ident: str, body: Body) -> Reply:
     projects = None
     if "allowed_projects" in body:
         projects = _projects(work, body["allowed_projects"])
-    work.warn(*rules.warnings(body, work.now))
+    work.trace.warn(rules.warnings(body, work.now))
     public, hidden = rules.changed_key(row, body, projects, work.now)
     record = resources.change_key(work.draft, row, public, hidden)
     return reply.enveloped("API key updated.", "api_key", work.store.shown(table, record))

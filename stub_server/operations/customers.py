@@ -6,7 +6,8 @@ from ..domain.places import warnings_for
 from ..engine import resources
 from ..engine.tables.store import restriction
 from ..server import reply
-from ..server.reply import Reply, list_reply
+from ..server.lists import list_reply
+from ..server.reply import Reply
 from ..server.work import Work
 
 
@@ -20,7 +21,7 @@ def create_customer(work: Work, body: Body) -> Reply:
     projects = work.who.projects
     hidden = None if projects is None else {"made_by": restriction(projects)}
     record = resources.add(work.draft, "customers", public, hidden)
-    work.warn(*warnings_for(public["phones"], public["address"]))
+    work.trace.warn(warnings_for(public["phones"], public["address"]))
     return reply.enveloped("Customer created.", "customer", record.public).created(
         work, f"/v2/customers/{ident}"
     )
@@ -37,7 +38,7 @@ def update_customer(work: Work, ident: str, body: Body) -> Reply:
     public = rules.changed_customer(row.public, body, work.now_text)
     record = resources.change(work.draft, work.store.customers, row, public)
     if "phones" in body or "address" in body:
-        work.warn(*warnings_for(public["phones"], public["address"]))
+        work.trace.warn(warnings_for(public["phones"], public["address"]))
     return reply.enveloped("Customer updated.", "customer", record.public)
 
 

@@ -4,11 +4,11 @@ from ..contract.formats import end_of_range
 from ..core.record import Body, Record
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
-from ..domain.documents import normalise
 from ..domain.places import warnings_for
-from ..engine import billing, ordering, resources
+from ..engine import ordering, resources
 from ..server import reply
-from ..server.reply import Reply, listed, query_of
+from ..server.lists import listed, query_of
+from ..server.reply import Reply
 from ..server.work import Work
 
 _HANDLED = ("paid_since", "paid_until")
@@ -41,32 +41,27 @@ def get_order(work: Work, ident: str) -> Reply:
 
 def _create(work: Work, body: Body, method: str) -> Reply:
     """An order of a plan, which renews the buyer's running subscription of it, if there is one."""
-    store = work.store
-    project_id = body["projectId"].lower()
+    store, project_id = work.store, body["projectId"].lower()
     project = work.project_named(project_id)
     plan = rules.check_plan(project_id, store.plans.peek(body["planId"].lower()))
-    known = store.customers.holder("document", normalise(body["customer"]["document"]))
-    draft, subscription = work.draft, None
-    if known is not None:
-        subscription = billing.running_of(draft, known, plan["id"])
-    rules.check_buyable(
-        project,
-        plan,
-        method,
-        sold_out=store.is_sold_out(plan, known),
-        renews=subscription is not None,
-    )
+    buyer = customer_rules.buyer(body["customer"])
+    ident = store.customers.holder("document", buyer["document"])
+    known = None if ident is None else store.customers.peek(ident)
+    sold_out = store.is_sold_out(plan, ident)
+    held = None if ident is None else store.running_of(ident, plan["id"])
+    rules.check_buyable(project, plan, method, sold_out=sold_out, renews=held is not None)
     # spelled as in the records, and the same strings
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}
-    customer = customer_rules.buyer(body["customer"])
-    price = plan["amount"] if subscription is None else subscription.public["amount"]
-    work.warn(*rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts))
-    copy_only = known is not None and not work.sees_customer(known)
-    if known is not None and not copy_only and _differs(work, known, customer):
-        work.warn("customer_differs")
-    customer_id = known or _customer(work, customer, project_id)
-    record = billing.buy(draft, ordering.NewOrder(body, customer, customer_id, method, copy_only))
-    return _created(work, record, customer["email"])
+    price = plan["amount"] if held is None else held.public["amount"]
+    warnings = rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts)
+    copy_only = ident is not None and not work.sees_customer(ident)
+    draft, named = work.draft, (buyer["name"], buyer["email"])
+    if known is not None and not copy_only and named != (known["name"], known["email"]):
+        warnings += ("customer_differs",)
+    work.trace.warn(warnings)
+    customer_id = ident or _customer(work, buyer, plan["projectId"])
+    record = ordering.buy(draft, ordering.NewOrder(body, buyer, customer_id, method, copy_only))
+    return _created(work, record, buyer["email"])
 
 
 def _created(work: Work, record: Record, email: str) -> Reply:
@@ -82,20 +77,12 @@ def _created(work: Work, record: Record, email: str) -> Reply:
     return answer
 
 
-def _differs(work: Work, customer_id: str, buyer: Body) -> bool:
-    """Whether the customer who buys has another name or e-mail address than the order says."""
-    stored = work.store.customers.peek(customer_id)
-    if stored is None:
-        return False
-    return (buyer["name"], buyer["email"]) != (stored["name"], stored["email"])
-
-
 def _customer(work: Work, buyer: Body, project_id: str) -> str:
     """Create a customer from a buyer and return its id; the event carries the project
     of the order.
     """
     body, left_out = customer_rules.from_buyer(buyer)
-    work.warn(*left_out, *warnings_for(body["phones"], body["address"]))
+    work.trace.warn((*left_out, *warnings_for(body["phones"], body["address"])))
     public = customer_rules.new_customer(body, work.defaults("Customer"), work.now_text)
     ident = public["id"] = work.draft.ids.uuid()
     resources.add(work.draft, "customers", public, project=project_id)

@@ -2,9 +2,10 @@
 
 from ..core.record import Body, Row
 from ..domain import projects as rules
-from ..engine import ordering, resources
+from ..engine import closing, resources
 from ..server import reply
-from ..server.reply import Reply, list_reply
+from ..server.lists import list_reply
+from ..server.reply import Reply
 from ..server.work import Work
 
 
@@ -15,7 +16,7 @@ async def list_plans(work: Work, query: Body) -> Reply:
 def create_plan(work: Work, body: Body) -> Reply:
     store = work.store
     public = rules.new_plan(body, work.defaults("Plan"), work.now_text)
-    work.warn(*rules.plan_warnings(body))
+    work.trace.warn(rules.plan_warnings(body))
     rules.check_open(work.project_named(public["projectId"]), "projectId")
     ident = public["id"] = work.draft.ids.uuid()
     record = resources.add(work.draft, "plans", public)
@@ -35,7 +36,7 @@ def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), work.now_text)
     record = resources.change(work.draft, store.plans, row, public, project=public["projectId"])
-    work.warn(*rules.plan_warnings(row.public | body))
+    work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown(store.plans, record))
 
 
@@ -48,7 +49,7 @@ def delete_plan(work: Work, ident: str) -> Reply:
     pending = sum(store.orders.count("planId+status", (ident, status)) for status in payable)
     late = None
     if not (running or pending):
-        late = ordering.payable_late(work.draft, "planId", ident)
+        late = closing.payable_late(work.draft, "planId", ident)
     rules.check_unused(running, pending, late)
     work.draft.emit_change(store.plans, row.record, "deleted", row.public["projectId"])
     work.draft.drop(store.plans, row)

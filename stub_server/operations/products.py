@@ -5,7 +5,8 @@ from ..domain import projects as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from ..server import reply
-from ..server.reply import Reply, listed, query_of
+from ..server.lists import listed, query_of
+from ..server.reply import Reply
 from ..server.work import Work
 
 

@@ -9,17 +9,18 @@ from ..core.slices import Sliced
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
-from ..engine import ordering, resources
+from ..engine import closing, resources
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
-from ..server import reply
-from ..server.reply import Reply, query_of
+from ..server import lists, reply
+from ..server.lists import query_of
+from ..server.reply import Reply
 from ..server.work import Work
 
 
 async def list_projects(work: Work, query: Body) -> Reply:
     table = work.store.projects
-    return await reply.listed(
+    return await lists.listed(
         work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True
     )
 
@@ -69,7 +70,7 @@ def delete_project(work: Work, ident: str) -> Reply:
         orders += store.orders.count("projectId+status", (ident, status))
     running, late = store.running("projectId", ident), None
     if not (orders or running):
-        late = ordering.payable_late(work.draft, "projectId", ident)
+        late = closing.payable_late(work.draft, "projectId", ident)
     rules.check_idle(orders, running, late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
     work.draft.emit_move(store.projects, row.record, moved, ident)
@@ -99,7 +100,7 @@ def archive_project(work: Work, ident: str, body: Body | None) -> Reply:
 async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     store = work.store
     archived = _open(work, ident).public["status"] == "archived"
-    reply.warn_of_empty_range(work, query.get("from"), query.get("to"))
+    lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
     since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
     subscribers = {"total": len(subscriptions.members("subscribers", ident))}

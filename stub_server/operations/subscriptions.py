@@ -9,7 +9,8 @@ from ..core.record import Body
 from ..core.slices import Sliced
 from ..engine.tables.specs import LAST, searched
 from ..engine.tables.table import Table
-from ..server.reply import Reply, listed, query_of
+from ..server.lists import listed, query_of
+from ..server.reply import Reply
 from ..server.work import Work
 
 _HANDLED = ("id", "orderId", "search", "next_billing_since", "next_billing_until")

@@ -10,8 +10,9 @@ from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
 from ..engine.scheduler import do_due
-from ..server import reply
-from ..server.reply import Reply, list_reply, query_of
+from ..server import lists, reply
+from ..server.lists import list_reply, query_of
+from ..server.reply import Reply
 from ..server.work import Work
 from ..webhooks.posting import send
 
@@ -25,7 +26,7 @@ async def list_webhooks(work: Work, query: Body) -> Reply:
     wanted = query_of(work, table, query, handled=("event",))
     if "event" in query:
         wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
-    return await reply.listed(work, table, wanted, "Webhooks retrieved.", "webhooks")
+    return await lists.listed(work, table, wanted, "Webhooks retrieved.", "webhooks")
 
 
 def create_webhook(work: Work, body: Body) -> Reply:

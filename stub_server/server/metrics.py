@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any
 
 from ..domain.deliveries import ERRORS
-from .counts import BOUNDS, CLASSES
+from .request import BOUNDS, CLASSES
 from .server import Server
 
 MEDIA = b"text/plain; version=0.0.4; charset=utf-8"

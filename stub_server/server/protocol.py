@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
-from ..engine.trace import Trace
+from ..engine.kept import Trace
 from .connection import BODY, HEAD, NOTHING, OVER, Connection, ConnectionMonitor, Written
-from .layers.answers import CONNECTION, left, render
+from .reply import CONNECTION, left, render
 
 LARGEST_HEAD = 65_536
 """The most bytes of a head, and between two pieces of a chunked body (extensions, trailers)."""

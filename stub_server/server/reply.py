@@ -1,40 +1,211 @@
-"""Builds response bodies and lists: stored records are inserted as the JSON they are stored as."""
+"""What a request is answered: answers of layers, among them refusals in one shape and connections
+closed on purpose, and replies of handlers, which insert stored records as the JSON they are.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 import orjson
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from ..contract.formats import range_end_ms
-from ..core.record import Body, Record
-from ..domain.documents import normalise
-from ..engine.tables.query import Query, select
-from ..engine.tables.specs import filtered
-from ..engine.tables.table import Table
-from .layers.answers import JSON, Answer, Pairs, hang_up, left
+from ..core.problem import Refusal
+from ..engine.kept import Trace
+from ..engine.sandbox import DEFAULT
+from .connection import Connection
+from .layers.way import TRACE
 from .work import Work
 
+log = logging.getLogger("stub_server")
+
+Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
+Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+CONNECTION = "stub_server.connection"
+"""Where the state in a scope has its Connection; a scope without a socket has none."""
+JSON = (b"content-type", b"application/json")
 UNBUFFERED = (b"x-accel-buffering", b"no")
 """Tells nginx, and proxies that follow it, to send each piece on at once."""
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
-T = TypeVar("T")
-_SHAPING = frozenset(("page", "limit", "sort", "created_since", "created_until"))
+_DEFECT = (
+    "The sandbox failed by a defect of its own. Its log has the request id; the request may work"
+    " after a reset."
+)
 
 
-def pagination(page: int, limit: int, total: int) -> Body:
-    """The contract's Pagination object: page `page` of `limit` rows out of `total`."""
-    pages = -(-total // limit)
-    return {
-        "page": page,
-        "limit": limit,
-        "total": total,
-        "total_pages": pages,
-        "has_next": page < pages,
-        "has_prev": page > 1 and pages > 0,
-    }
+def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answer":
+    """The answer of a refusal. One that is no Refusal is logged as a defect.
+
+    `sandbox` is what the request was for, if not what its trace is of.
+    """
+    refusal = error if isinstance(error, Refusal) else Refusal(_DEFECT)
+    named = sandbox or trace.sandbox
+    if refusal is not error:
+        log.error("defect in %s %r (%s)", trace.method, trace.path, trace.id, exc_info=error)
+    trace.code = refusal.code
+    body = orjson.dumps(
+        {
+            "error": True,
+            "message": refusal.shown("" if named == DEFAULT else f"/s/{named}"),
+            "code": refusal.code,
+            "status": refusal.status,
+            "request_id": trace.id,
+            "details": refusal.details,
+        }
+    )
+    headers: Headers = [JSON, (b"content-length", b"%d" % len(body))]
+    headers += [
+        (name.lower().encode(), text.encode("latin-1", "replace"))
+        for name, text in refusal.headers.items()
+    ]
+    return Answer(refusal.status, headers, body)
+
+
+def not_allowed(method: str, allow: str) -> Refusal:
+    """405 for a path that supports other methods, which `allow` lists."""
+    message = f"This path supports {allow}, not {method[:20]}."
+    return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
+
+
+def options(allow: str) -> "Answer":
+    """The answer to OPTIONS: the methods of the path."""
+    return Answer(204, [(b"allow", allow.encode())])
+
+
+def connection_of(scope: Scope) -> Connection | None:
+    """The client's connection; None for a request in this process."""
+    connection: Connection | None = scope.get("state", {}).get(CONNECTION)
+    return connection
+
+
+class HungUp(ConnectionResetError):
+    """A fault rule dropped the connection of a client in this process, which has no
+    socket to close.
+    """
+
+
+async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
+    """Close the connection; if `unsent`, without what is still to be sent.
+
+    Raises HungUp without a socket.
+    """
+    connection = connection_of(scope)
+    if connection is None:
+        raise HungUp("a fault rule of the sandbox dropped the connection")
+    if unsent:
+        connection.link.abort()
+    else:
+        connection.link.close()
+    await left(receive)
+
+
+async def left(receive: Receive) -> None:
+    """Wait until the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def has_left(scope: Scope) -> bool:
+    """Whether the client has closed its connection."""
+    connection = connection_of(scope)
+    return connection is not None and connection.link.is_closing()
+
+
+class Answer:
+    """A whole answer. Layers return one; the outermost adds headers, and has it sent.
+
+    The body is there in `parts`, to which the journal refers, since the store has them anyway, and
+    joined.
+    """
+
+    __slots__ = ("body", "headers", "parts", "status")
+    is_final = False  # whether it is sent as it is
+    parts: Sequence[bytes]
+
+    def __init__(self, status: int, headers: Headers, body: bytes = b"") -> None:
+        self.status, self.headers, self.body = status, headers, body
+        self.parts = (body,)
+
+    def without_body(self) -> None:
+        """Answer a HEAD."""
+        self.body, self.parts = b"", (b"",)
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all of it, in one packet where it has a body."""
+        connection = connection_of(scope)
+        if connection is not None and self.body:
+            connection.written.head_waits = True
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+    async def abandon(self) -> None:
+        """Release what it holds: it is not sent."""
+
+
+class Cut(Answer):
+    """An answer whose connection ends within the body."""
+
+    __slots__ = ()
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        await hang_up(scope, receive, unsent=False)
+
+
+class Dropped(Answer):
+    """No answer: the connection ends."""
+
+    __slots__ = ()
+    is_final = True
+
+    def __init__(self) -> None:
+        super().__init__(0, [])
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await hang_up(scope, receive, unsent=True)
+
+
+class Said(Answer):
+    """What a server answers to another one, and to no client."""
+
+    __slots__ = ()
+    is_final = True
+
+
+class Forwarded(Answer):
+    """What another application answers: `passage` sends it, or its end, as it comes."""
+
+    __slots__ = ("_passage",)
+    is_final = True
+
+    def __init__(self, passage: Passage) -> None:
+        super().__init__(0, [])
+        self._passage = passage
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def pass_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                scope[TRACE].status = message["status"]
+            await send(message)
+
+        await self._passage(scope, receive, pass_on)
+
+
+class Layer(Protocol):
+    """A layer as the one before it sees it: an ASGI application that leaves sending to
+    the outermost.
+
+    That one stores its `__call__`, because Python calls a method in half the time of an object.
+    """
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Awaitable[Answer]:
+        """Answer a request, or pass it on."""
+
+
+# -- what handlers reply
 
 
 class Reply(Answer):
@@ -59,22 +230,18 @@ class Reply(Answer):
         self.headers, self.media = [*headers], media
 
     def created(self, work: Work, path: str) -> "Reply":
-        """Make it a 201 with a Location:
-
-        `path` has no prefix of the sandbox. Returns the reply itself.
-        """
+        """Make it a 201 with a Location, the `path` below the sandbox. Returns the reply itself."""
         self.status = 201
-        self.headers.append((b"location", f"{work.prefix}{path}".encode()))
+        self.headers.append((b"location", f"{work.target.prefix}{path}".encode()))
         return self
 
-    def completed(self) -> "Reply":
-        """Add the headers about the joined body; a 204 has neither. Returns the reply itself."""
+    def complete(self) -> None:
+        """Add the headers about the joined body; a 204 has neither."""
         if self.status != 204:
             self.headers += (
                 (b"content-type", self.media),
                 (b"content-length", b"%d" % len(self.body)),
             )
-        return self
 
 
 class Streamed(Reply):
@@ -125,7 +292,7 @@ class Streamed(Reply):
 
 
 @lru_cache(maxsize=512)
-def _around(message: str, member: str, in_data: bool) -> tuple[bytes, bytes]:
+def around(message: str, member: str, in_data: bool) -> tuple[bytes, bytes]:
     """The JSON before and after the value of a member."""
     text, name = orjson.dumps(message), orjson.dumps(member)
     if in_data:
@@ -137,8 +304,8 @@ def enveloped(message: str, member: str, record: bytes, *, in_data: bool = False
     """`{error, message, <member>: record}`; `in_data`, for Projects, `{error, data: {<member>:
     record}, message}`.
     """
-    before, after = around = _around(message, member, in_data)
-    return Reply(200, (before, record, after), around)
+    before, after = shape = around(message, member, in_data)
+    return Reply(200, (before, record, after), shape)
 
 
 def bare(record: bytes) -> Reply:
@@ -146,144 +313,11 @@ def bare(record: bytes) -> Reply:
     return Reply(200, (record,), "bare")
 
 
-async def listed(
-    work: Work, table: Table, query: Query, message: str, member: str, *, in_data: bool = False
-) -> Reply:
-    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in
-    `enveloped`.
-
-    A key with `allowed_projects` sees only what belongs to those projects. The records are not
-    joined: the journal refers to the parts, which the store has anyway.
-    """
-    projects = None if work.caller is None else work.caller.projects
-    if projects is not None:
-        if table.name == "projects":
-            query.only("id", *projects)
-        elif table.name == "customers":
-            query.only("id", *work.store.customers_of(projects))
-        elif "projectId" in table.spec.indexes:
-            query.only("projectId", *projects)
-    records, total = await _selected(work, table, query)
-    if table.spec.live or table.spec.mirrors:
-        shown = [work.store.shown(table, record) for record in records]
-    else:
-        shown = [record.public for record in records]
-    rows = [b","] * max(0, 2 * len(shown) - 1)
-    rows[::2] = shown
-    before, after = around = _around(message, member, in_data)
-    page = orjson.dumps(pagination(query.page, query.limit, total))
-    return Reply(
-        200, (before, b"[", *rows, b'],"pagination":', page, after), around if rows else None
-    )
-
-
-async def _selected(work: Work, table: Table, query: Query) -> tuple[list[Record], int]:
-    """What a list shows of a table; others are served while it is searched."""
-    search = select(table, query)
-    try:
-        next(search)
-    except StopIteration as end:
-        found: tuple[list[Record], int] = end.value
-        return found
-    table.readers += 1
-    try:
-        return await work.server.sandboxes.worker.in_slices(search)
-    finally:
-        table.readers -= 1
-
-
 def value(body: Any, status: int = 200) -> Reply:
     """A body that is serialised for this response."""
     return Reply(status, (orjson.dumps(body),))
 
 
-def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T], Any]) -> Reply:
-    """`{<member>: [...], pagination}`: the requested page of items that are in memory, as controls
-    show them.
-    """
-    page, limit = query["page"], query["limit"]
-    rows = list(map(shown, items[(page - 1) * limit : page * limit]))
-    return value({member: rows, "pagination": pagination(page, limit, len(items))})
-
-
-async def accepted(work: Work, items: Sequence[T], accepts: Callable[[T], bool]) -> list[T]:
-    """The items in memory that are accepted; others are served meanwhile."""
-    return await work.server.sandboxes.worker.in_slices(filtered(items, accepts))
-
-
 def message(text: str, **members: Any) -> Reply:
     """`{error: false, message, ...members}`."""
     return value({"error": False, "message": text, **members})
-
-
-def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
-    """A list's query parameters as a query of the store: each filter uses the index of the same
-    name.
-
-    `handled` are filters that the operation applies itself; any other without an index adds a
-    warning.
-    """
-    found = Query(
-        sort=_sort_of(query),
-        newest_first=query.get("sort", "-").startswith("-"),
-        page=query.get("page", 1),  # an overlay may have taken a parameter away
-        limit=query.get("limit", 20),
-    )
-    if "created_since" in query:
-        found.since = range_end_ms(query["created_since"])
-    if "created_until" in query:
-        found.until = range_end_ms(query["created_until"])
-    for name, value in query.items():
-        if name.endswith("_since"):
-            warn_of_empty_range(work, value, query.get(f"{name.removesuffix('since')}until"))
-        if name in _SHAPING or _filters(found, table, name, value):
-            continue
-        if name not in handled:
-            work.warn(f"filter_without_effect:{name}")  # an overlay added or renamed it
-    return found
-
-
-def _sort_of(query: Body) -> str | None:
-    """The sort order of a table; None for that of creation."""
-    key: str = query.get("sort", "createdAt").removeprefix("-")
-    if key in ("createdAt", "created_at"):
-        return None
-    return key
-
-
-def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
-    """Whether a table can filter by a parameter, which the query then does."""
-    if name in table.spec.tags:
-        for entry in value:
-            key, _, text = entry.partition(":")
-            found.only(name, (key, text))
-    elif name in table.spec.search:
-        found.contains[name] = value
-    elif name in table.spec.indexes or name in table.unique:
-        if name in _PLAIN:
-            value = _PLAIN[name](value)
-        found.only(name, value)
-    else:
-        return False
-    return True
-
-
-def warn_of_empty_range(work: Work, since: str | None, until: str | None) -> None:
-    """`empty_range` where nothing can be from the one instant on and before the other."""
-    if since is not None and until is not None and range_end_ms(since) >= range_end_ms(until):
-        work.warn("empty_range")
-
-
-_PLAIN: Mapping[str, Any] = {
-    "email": str.lower,
-    "document": normalise,
-    "code": str.upper,
-    **dict.fromkeys(
-        ("projectId", "planId", "customerId", "subscriptionId", "webhookId"), str.lower
-    ),
-}
-
-
-async def list_reply(work: Work, table: Table, query: Body, message: str, member: str) -> Reply:
-    """The reply of a list operation that has no filters of its own."""
-    return await listed(work, table, query_of(work, table, query), message, member)

@@ -1,17 +1,23 @@
-"""What arrived: a request, and whom it is from.
+"""What arrived: a request; and counts of those that a server has answered.
 
-It is made once; what layers find out is handed on beside it.
+A request is made once; what layers find out is handed on beside it.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..contract.secrets import KEY_HEADERS
 from ..core.problem import BadRequest, Refusal
 from ..core.text import host_name, is_local
+
+if TYPE_CHECKING:  # a command that asks a running server needs no engine
+    from ..engine.kept import Trace
 
 CONTROL = "/_sandbox"
 COMMAND = "stub-server-command"  # the User-Agent of what the command sends
@@ -31,6 +37,23 @@ OF_CONNECTIONS = frozenset(
     )
 )
 """Headers that are about one connection. A proxy does not pass them on."""
+BOUNDS = (
+    250,
+    500,
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    1_000_000,
+    5_000_000,
+)
+"""µs at which the buckets of latencies end."""
+CLASSES = {0: "none", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
+"""Classes of statuses by their first digit, 0 without an answer."""
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 
 
@@ -94,6 +117,25 @@ class Request:
         if len(body) > most:
             raise _too_large(most)
         return body
+
+
+class Requests:
+    """Counts the requests of a server.
+
+    `counts` are by operation id and class of status: requests by bucket, and last their µs. All
+    begin at 0: Prometheus sees no increase in a series that appears with its first count.
+    """
+
+    def __init__(self, operations: Iterable[str]) -> None:
+        self.counts: dict[str, dict[int, list[int]]] = {}
+        for name in ("", *operations):
+            self.counts[name] = {status: [0] * (len(BOUNDS) + 2) for status in CLASSES}
+
+    def count(self, trace: Trace, warnings: Sequence[str]) -> None:
+        """Count a request that has ended."""
+        counts = self.counts[trace.operation or ""][trace.status // 100]
+        counts[bisect_left(BOUNDS, trace.micros)] += 1
+        counts[-1] += trace.micros
 
 
 @lru_cache(maxsize=64)

@@ -18,12 +18,12 @@ from ..contract.schema import Schemas
 from ..core.guesses import Guesses
 from ..core.problem import Limited
 from ..core.text import counted
+from ..engine.kept import Trace
 from ..engine.sandbox import Sandbox
-from ..engine.trace import Trace
 from ..settings import Settings
 from ..webhooks.courier import Courier
 from ..webhooks.sender import Sender
-from .counts import Requests
+from .request import Requests
 from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 

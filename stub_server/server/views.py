@@ -20,6 +20,7 @@ from ..core.clock import (
 )
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
+from ..data.keys import own_pair
 from ..engine.kept import Log
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
@@ -33,14 +34,14 @@ MOST_SHOWN = 200  # changes of a step, and events
 
 def credentials_of(work: Work, sandbox: Sandbox, prefix: str) -> Body:
     """The credentials and sample ids of a sandbox; `prefix` is the path prefix of its base URL."""
-    merchant = sandbox.store.merchant
+    merchant, (public_key, private_key) = sandbox.store.merchant, own_pair(sandbox)
     return {
         "sandbox": sandbox.name,
         "base_url": work.server.settings.url + prefix,
         "merchant": {"id": merchant.id, "name": merchant.name},
         "jwt": work.server.ready_token(sandbox),
-        "public_key": sandbox.origin.credentials["public_key"],
-        "private_key": sandbox.origin.credentials["private_key"],
+        "public_key": public_key,
+        "private_key": private_key,
         "control_key": work.server.sandboxes.control_key(sandbox.name),
         "sample": {
             name: sandbox.origin.sample.get(name)

@@ -1,6 +1,9 @@
-"""The work of one request: what handlers read with, and write through."""
+"""What one request works on: the sandbox that it is for, which exists or is created by its first
+accepted request, and the work in it, which handlers read with and write through.
+"""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from starlette.types import Scope
 
@@ -8,18 +11,110 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso
 from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
 from ..core.record import Body, Record, Row
+from ..core.text import nearest, warning_of
 from ..domain.callers import Caller
 from ..engine.draft import Draft
-from ..engine.replies import Saved
-from ..engine.sandbox import Sandbox
+from ..engine.kept import Trace
+from ..engine.lists import Saved
+from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
-from ..engine.trace import Trace
-from .request import CONTROL, Request
+from .request import CONTROL, MOST_WARNINGS, Request
 from .sandboxes.entry import Entry
+from .sandboxes.sandboxes import Sandboxes
 from .server import Server
-from .target import Target
+
+_OURS = "x-sandbox"
+_ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
+
+
+class Target:
+    """Which sandbox a request is for, and the path in it.
+
+    `prefix` is the `/s/{name}` that was removed from the path, or empty. One that is `pending` does
+    not exist yet: a request that is refused creates none.
+    """
+
+    __slots__ = (
+        "_created",
+        "_sandboxes",
+        "is_chosen",
+        "path",
+        "pending",
+        "prefix",
+        "sandbox",
+        "was_gone",
+    )
+
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        sandbox: Sandbox,
+        path: str,
+        prefix: str = "",
+        *,
+        is_pending: bool = False,
+        is_chosen: bool = True,
+    ) -> None:
+        """`sandboxes` are those of the server. One that is not chosen, the default one, only has
+        the request in its journal.
+        """
+        self.sandbox, self.path, self.prefix = sandbox, path, prefix
+        self.pending = sandbox if is_pending else None
+        self.was_gone = sandbox.status.is_gone  # deleted before the request began
+        self.is_chosen = is_chosen
+        self._sandboxes = sandboxes
+        self._created: Entry | None = None  # what this request has created
+
+    def begin(self, request: Request) -> Trace:
+        """Begin the trace of the request that is for it."""
+        sandbox = self.sandbox
+        return Trace(  # by position: by keyword it takes half as long again
+            sandbox.ids.request(),
+            sandbox.clock.now,
+            request.method,
+            self.path or "/",
+            request.query,
+            sandbox.name,
+            sandbox.log.number,
+            _without_effect(tuple(request.headers)),
+            request.began,
+            request.received_at,
+        )
+
+    async def create(self, trace: Trace) -> None:
+        """Create the sandbox of an accepted request, if it does not exist."""
+        pending = self.pending
+        if pending is None:
+            return
+        sandbox = await self._sandboxes.register(pending)
+        if sandbox is pending:
+            self._created = self._sandboxes.entry(sandbox.name)
+        else:  # another request created it first
+            trace.id = sandbox.ids.request()
+            if self.sandbox is pending:  # and not its past
+                self.sandbox = sandbox
+        self.pending = None
+
+    def undo(self, trace: Trace) -> None:
+        """Delete the sandbox that a failed request created, if any, unless others have used it
+        meanwhile.
+
+        A request whose sandbox does not exist is in the default one's journal, with its whole path
+        and an id of the default one.
+        """
+        sandboxes, created = self._sandboxes, self._created
+        if self.pending is None and created is None:
+            return
+        if created is not None and not sandboxes.take_back(created):
+            return
+        default = self.sandbox = sandboxes.default
+        self.pending, self._created, self.is_chosen = None, None, False
+        trace.id, trace.at = default.ids.request(), default.clock.read()
+        trace.before, trace.after = default.log.number, None
+        trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
+        self.prefix = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +161,6 @@ class Work:
         """The caller, in an operation that requires a credential."""
         assert self.caller is not None
         return self.caller
-
-    def warn(self, *codes: str) -> None:
-        """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
-        if codes:
-            self.trace.warn(codes)
 
     def lifecycle(self, resource: str) -> Lifecycle:
         """The states and moves of a resource."""
@@ -160,8 +250,7 @@ class Work:
 
     def move_to(self, sandbox: Sandbox) -> None:
         """Go on in the sandbox that has taken the place of this one."""
-        self.sandbox = sandbox
-        self.target.move_to(sandbox)
+        self.sandbox = self.target.sandbox = sandbox
 
     @property
     def cause(self) -> Cause:
@@ -190,10 +279,6 @@ class Work:
             self.trace.note(step)
         self.drafted = None
 
-    def abandon(self) -> None:
-        """Drop the draft: what follows begins anew."""
-        self.drafted = None
-
     @property
     def has_recorded(self) -> bool:
         """Whether a step was recorded."""
@@ -207,3 +292,25 @@ class Work:
             raise gone()
         if self.has_recorded and self.sandbox.status.is_undone:
             raise undone()
+
+
+@lru_cache(maxsize=64)  # clients send the same ones again and again
+def _without_effect(headers: tuple[bytes, ...]) -> tuple[str, ...]:
+    """Warnings of headers, by their names, that have no effect: X-Sandbox headers that this server
+    does not know may be misspelt.
+    """
+    found = []
+    if b"if-match" in headers:
+        found.append("if_match_ignored")
+    for header in headers:
+        name = header.decode("latin-1")
+        ending = name.removeprefix(_OURS)
+        if ending == name or ending in _ENDINGS:
+            continue
+        guess = nearest(ending, _ENDINGS)
+        if guess is not None:
+            guess = _OURS + guess
+        found.append(warning_of("unknown_sandbox_header", name, guess))
+        if len(found) == MOST_WARNINGS:
+            break
+    return tuple(found)

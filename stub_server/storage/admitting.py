@@ -21,18 +21,18 @@ class Admitted(NamedTuple):
 
 
 def admit(
-    own: Reader, snapshots: Iterable[tuple[Body, Reader]], secret: bytes, *, trusted: bool = False
+    own: Reader, snapshots: Iterable[tuple[Body, Reader]] = (), *, trusted: bool = False
 ) -> Admitted:
     """The sandbox that was read, and its snapshots, each with what it is called.
 
     What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
     """
     found = list[Snapshot]()
-    sandbox = _built(own, secret, "", trusted=trusted)
+    sandbox = _built(own, "", trusted=trusted)
     for head, reader in snapshots:
         where = f"snapshot {head['name']}: "
         _check_origin(sandbox, reader.state.sandbox, where)
-        was = _built(reader, secret, where, trusted=trusted)
+        was = _built(reader, where, trusted=trusted)
         was.status.held_before = SILENT
         found.append(
             measured(head["name"], head["description"], head["now"], head["created_at"], was)
@@ -40,12 +40,12 @@ def admit(
     return Admitted(sandbox, found)
 
 
-def _built(reader: Reader, secret: bytes, where: str, *, trusted: bool) -> Sandbox:
+def _built(reader: Reader, where: str, *, trusted: bool) -> Sandbox:
     """The sandbox of a state, if it fits and keeps all laws. Raises BadFile."""
     if reader.fitting is not None:
         _refuse(reader.fitting.reasons(reader.state), where)
     try:
-        sandbox = build(reader.state, secret)
+        sandbox = build(reader.state)
         reasons = [] if trusted else list(islice(faults_of(sandbox), SHOWN))
     except MISFITS as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None

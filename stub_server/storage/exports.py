@@ -15,19 +15,18 @@ from typing import IO
 import orjson
 
 from ..contract.secrets import REDACTED
-from ..core.ends import Ends
 from ..core.ids import derived_text
 from ..core.record import Body, Record, without
 from ..core.signing import new_key
-from ..data.keys import pair_of
+from ..data.keys import own_pair
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
-from ..engine.replies import Replies
+from ..engine.kept import Trace, head_of
+from ..engine.lists import Ends, Replies
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
 from ..engine.tables.table import encoded
-from ..engine.trace import Trace, head_of
 from .fitting import Fitting
 from .lines import (
     Redact,
@@ -174,11 +173,8 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     for ident, store in sandbox.stores.items():
         rows = {name: table.rows for name, table in store.tables.items()}
         owned[ident] = Owned(store.merchant, store.usage, store.unrecorded, rows)
-    recorded = without(body, "replies") | {
-        "parts": [_own_puts(sandbox, part) for part in body.get("parts", ())],
-        "clock": at._asdict(),
-    }
-    step = Reader.of(SandboxState(sandbox, owned), fitting).step(recorded)
+    recorded = without(body, "replies") | {"clock": at._asdict()}
+    step = Reader.of(SandboxState(sandbox, owned), _with_own_secrets, fitting).step(recorded)
     if step.restores:
         return step
     (part,) = step.parts
@@ -187,24 +183,18 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     return replace(step, parts=(part._replace(used=tuple(used)),))
 
 
-def _own_puts(sandbox: Sandbox, part: Body) -> Body:
-    """A part of a step in a recording, with the secrets of a sandbox."""
-    tables, puts = sandbox.stores[part["merchant"]].tables, []
-    for put in part.get("puts", ()):
-        puts.append(_with_own_secrets(tables[put["table"]].find(put["id"]), put))
-    return part | {"puts": puts}
-
-
-def _with_own_secrets(before: Record | None, put: Body) -> Body:
-    """The version of a record in a recording, with what that has no secrets for as the
-    sandbox has it.
-    """
-    if before is None or put["table"] not in ("webhooks", "api_keys"):
-        return put
-    public, hidden = orjson.loads(before.public), orjson.loads(before.hidden)
-    if put["table"] == "api_keys":
-        return put | {"hidden": put["hidden"] | {"digest": hidden["digest"]}}
-    return put | {"public": put["public"] | {"headers": public["headers"]}, "hidden": hidden}
+def _with_own_secrets(sandbox: Sandbox, table: str, record: Record) -> Record:
+    """The version of a record in a recording, with the secrets that the sandbox has for it."""
+    if table not in ("api_keys", "webhooks"):
+        return record
+    for store in sandbox.stores.values():
+        before = store.tables[table].open(record.id)
+        if before is not None and table == "api_keys":
+            return changed(record, {}, {"digest": before.hidden["digest"]})
+        if before is not None:
+            own = _with(record.public, {"headers": before.public["headers"]})
+            return record._replace(public=own, hidden=before.record.hidden)
+    return record
 
 
 # -- the requests as a journal has them
@@ -212,6 +202,18 @@ def _with_own_secrets(before: Record | None, put: Body) -> Body:
 
 _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)
+_AS_THEY_ARE = (
+    "id",
+    "at",
+    "method",
+    "path",
+    "before",
+    "after",
+    "status",
+    "code",
+    "simulated",
+    "operation",
+)
 
 
 def traces_of(
@@ -223,27 +225,22 @@ def traces_of(
         made[step.cause.id].append(step)
     for body in requests:
         trace = Trace(
-            id=body["id"],
-            at=body["at"],
-            method=body["method"],
-            path=body["path"],
+            **{name: body[name] for name in _AS_THEY_ARE},
             query=body["query"].encode("latin-1"),
             sandbox=sandbox,
             received=body["wall"],
+            is_prefixed=body["prefixed"],
+            is_control=body["path"].startswith("/_sandbox"),
+            size=_OVERHEAD,
         )
         for step in made[trace.id]:
             trace.note(step)
-        trace.is_prefixed = body["prefixed"]
-        for name in ("before", "after", "status", "code", "simulated", "operation"):
-            setattr(trace, name, body[name])
-        trace.is_control = body["path"].startswith("/_sandbox")
         if body["caller"] is not None:  # as far as a recording knows him
             trace.caller = Caller(
                 scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"]
             )
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
-        trace.size = _OVERHEAD
         if keeps_bodies:
             _keep_messages(trace, body)
         yield trace
@@ -264,7 +261,6 @@ def _keep_messages(trace: Trace, body: Body) -> None:
 
 
 def adopted(
-    secret: bytes,
     *,
     anew: bool,
     keyless: bool = False,
@@ -284,9 +280,7 @@ def adopted(
         if table == "api_keys":
             is_seeded = record.id in sandbox.origin.seeded_keys
             if is_seeded or anew or keyless:
-                public_key, private_key = pair_of(
-                    secret, sandbox.origin.seed, record.id, sandbox.identity
-                )
+                public_key, private_key = own_pair(sandbox, record.id)
                 public = {}
                 if is_seeded and not keeps_shown:
                     public["public_key"] = public_key
@@ -294,9 +288,8 @@ def adopted(
         elif table == "webhooks":
             hidden: Body = {}
             if anew:
-                drawn = derived_text(
-                    secret, 32, str(sandbox.origin.seed), "webhook", record.id, sandbox.name
-                )
+                names = (str(sandbox.origin.seed), "webhook", record.id, sandbox.name)
+                drawn = derived_text(sandbox.rules.secret, 32, *names)
                 hidden["signing_keys"] = [{"key": new_key(drawn.encode()), "until": None}]
             if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:
                 hidden[ABROAD] = abroad

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import orjson
@@ -12,7 +11,7 @@ import orjson
 from ..contract.converting import Fault
 from ..contract.formats import formats
 from ..contract.schema import Schemas
-from ..contract.source import Json, read
+from ..contract.source import Json, fixture
 from ..core.clock import parse_iso
 from ..core.record import Record
 from ..core.text import counted
@@ -31,35 +30,28 @@ SHOWN = 50  # reasons of a refusal
 UPCOMING = 4_000
 
 
-class Shapes:
-    """Validates lines of a file against their schemas, `sandbox-file.yaml` of the fixtures, read
-    when first needed.
-    """
+@cache
+def _lines() -> tuple[set[str], Schemas]:
+    """The kinds of lines, and the schemas of them and of their parts, which have capitals."""
+    described = fixture("sandbox-file.yaml")
+    kinds = set(filter(str.islower, described["components"]["schemas"]))
+    return kinds, Schemas(described, formats(lambda text: True, lambda text: True))
 
-    def __init__(self, fixtures: Path) -> None:
-        self._path = fixtures / "sandbox-file.yaml"
 
-    def check(self, kind: str, body: Any) -> None:
-        """Validate a line against the schema of its kind. Raises BadFile."""
-        if kind not in self._kinds:
-            raise damaged(f"it has a line of an unknown kind, {kind[:40]!r}")
-        fault = self.fault(kind, body)
-        if fault is not None:
-            raise damaged(f"{kind}{fault}")
+def check_line(kind: str, body: Any) -> None:
+    """Validate a line of a file against the schema of its kind. Raises BadFile."""
+    kinds, _ = _lines()
+    if kind not in kinds:
+        raise damaged(f"it has a line of an unknown kind, {kind[:40]!r}")
+    fault = _fault(kind, body)
+    if fault is not None:
+        raise damaged(f"{kind}{fault}")
 
-    def fault(self, name: str, value: Any) -> str | None:
-        """Where a value breaks the schema of a name, and how; None where it keeps it."""
-        validator = self._schemas.component(name, request=True)
-        return None if validator.is_valid(value) else validator.reason(value)
 
-    @cached_property
-    def _kinds(self) -> set[str]:
-        # those of parts have capitals
-        return set(filter(str.islower, read(self._path)["components"]["schemas"]))
-
-    @cached_property
-    def _schemas(self) -> Schemas:
-        return Schemas(read(self._path), formats(lambda text: True, lambda text: True))
+def _fault(name: str, value: Any) -> str | None:
+    """Where a value breaks the schema of a name, and how; None where it keeps it."""
+    validator = _lines()[1].component(name, request=True)
+    return None if validator.is_valid(value) else validator.reason(value)
 
 
 class Fitting:
@@ -67,9 +59,9 @@ class Fitting:
     are filled in.
     """
 
-    def __init__(self, rules: Rules, shapes: Shapes, digest: str) -> None:
+    def __init__(self, rules: Rules, digest: str) -> None:
         """`digest` is that of the contract that the data is of, empty where it is of several."""
-        self._rules, self._shapes, self._converter = rules, shapes, rules.converter
+        self._rules, self._converter = rules, rules.converter
         self.is_other = digest != rules.converter.contract["digest"]
         self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
 
@@ -119,7 +111,7 @@ class Fitting:
                 faults = [
                     Fault("/id", "its id or its time of creation differs from the one inside")
                 ]
-            elif fault := self._shapes.fault(f"Hidden_{table}", hidden):
+            elif fault := _fault(f"Hidden_{table}", hidden):
                 faults = [Fault(*f"hidden{fault}".split(": ", 1))]
         self._blame(table, record.id, *faults)
         return record
@@ -165,7 +157,7 @@ def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
 
 def _clashes(table: Table) -> Iterator[str]:
     for row in table.all_rows():
-        for name, extract in table.spec.unique.items():
+        for name, extract in table.extracts.items():
             value = extract(row.public, row.hidden)
             if value is not None and table.unique[name].get(value) != row.id:
                 yield f"{table.name} {row.id}: {name} is that of another record"

@@ -22,10 +22,8 @@ from zlib import crc32
 import orjson
 from orjson import Fragment
 
-from ..core.ends import Ends
 from ..core.record import Body, Record
-from ..engine.events import Event
-from ..engine.replies import Saved
+from ..engine.lists import Ends, Event, Saved
 from ..engine.step import Change, Part, Step
 from .state import Owned, SandboxState
 

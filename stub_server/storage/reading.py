@@ -6,18 +6,17 @@ A step names what it replaced by id alone, so lines are read in their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import itemgetter, lt
 from typing import Any
 
 from ..core.clock import ClockState
-from ..core.ends import Ends, Queue
 from ..core.ids import Position
 from ..core.record import NO_EXTRAS, Body, Extras, Record
 from ..core.timers import Timer
-from ..engine.events import Event
-from ..engine.replies import ReplyKey, Saved
+from ..engine.lists import Ends, Event, Queue, ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from ..engine.tables.store import Merchant
@@ -48,7 +47,7 @@ class Reader:
     def __init__(
         self,
         empty: Empty,
-        rewrite: Rewrite | None = None,
+        rewrite: Rewrite,
         fitting: Fitting | None = None,
         shared: Body | None = None,
     ) -> None:
@@ -65,9 +64,9 @@ class Reader:
         self._shown: list[bytes] = []
 
     @classmethod
-    def of(cls, state: SandboxState, fitting: Fitting) -> Reader:
+    def of(cls, state: SandboxState, rewrite: Rewrite, fitting: Fitting) -> Reader:
         """One that has read a state."""
-        reader = cls(lambda name, scenario, seed: state.sandbox, fitting=fitting)
+        reader = cls(lambda name, scenario, seed: state.sandbox, rewrite, fitting)
         reader._state = state
         return reader
 
@@ -122,21 +121,23 @@ class Reader:
         if self._state is not None:
             raise damaged("two sandboxes where one was expected")
         sandbox = self._empty(body["name"], body["scenario"], body["seed"])
-        origin = sandbox.origin
-        origin.home = body["home"]
         sandbox.log.number = body["step"]
         sandbox.clock.set(ClockState(**body["clock"]))
         sandbox.ids.position = _pair(body["position"])
         sandbox.ids.event_salt = int(body["event_salt"], 16)
         sandbox.events.raised = body["events_raised"]
         sandbox.timers.last = body["timers_set"]
-        origin.sample = body["sample"]
-        origin.personas = body["personas"]
-        origin.seeded_keys = frozenset(body["seeded_keys"])
         sandbox.settings = SandboxSettings(**body["settings"])
-        origin.first_settings = SandboxSettings(**body["first_settings"])
-        if body.get("first_clock"):
-            origin.first_clock = _pair(body["first_clock"])
+        first_clock = body.get("first_clock")
+        sandbox.origin = replace(
+            sandbox.origin,
+            home=body["home"],
+            sample=body["sample"],
+            personas=body["personas"],
+            seeded_keys=frozenset(body["seeded_keys"]),
+            first_settings=SandboxSettings(**body["first_settings"]),
+            first_clock=first_clock and _pair(first_clock),
+        )
         self._state = SandboxState(sandbox)
 
     def _add(self, table: str, record: Record) -> None:
@@ -147,8 +148,7 @@ class Reader:
         public, hidden = encoded(body["public"]), encoded(body["hidden"])
         record = Record(body["id"], _key_in(body), body["version"], public, hidden)
         table = body["table"]
-        if self._rewrite is not None:
-            record = self._rewrite(self.state.sandbox, table, record)
+        record = self._rewrite(self.state.sandbox, table, record)
         if self.fitting is not None:
             record = self.fitting.record(table, record)
         known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
@@ -281,9 +281,8 @@ class Reader:
         used = []
         for key, after in body.get("used", {}).items():
             used.append(Used(key, after and _pair(after), owned.usage.get(key)))
-        size = sum([change.size for change in changes])
         closes = body.get("closes", False)
-        return Part(owned.merchant, opens, closes, tuple(changes), tuple(used), size)
+        return Part.of(owned.merchant, changes, used, opens=opens, closes=closes)
 
 
 def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> Ends:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..core.record import Body, Record, without
-from ..data.keys import ready_pair
 from ..engine.sandbox import Sandbox
 from ..engine.step import Part, Step
 from ..engine.tables.store import Store, Usages
+from ..engine.tables.table import size_of
 
 # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 OVERHEAD = 600
@@ -81,7 +81,7 @@ def capture(sandbox: Sandbox) -> SandboxState:
     return SandboxState(twin, owned)
 
 
-def build(state: SandboxState, secret: bytes) -> Sandbox:
+def build(state: SandboxState) -> Sandbox:
     """The sandbox of a state, with stores.
 
     Raises KeyError, TypeError or ValueError for records that lack what an index reads.
@@ -92,7 +92,6 @@ def build(state: SandboxState, secret: bytes) -> Sandbox:
         store = sandbox.stores[ident] = Store(owned.merchant, sandbox.rules.layout)
         store.rebuild(owned.rows)
         store.usage = dict(owned.usage)
-    sandbox.origin.credentials = ready_pair(sandbox, secret)
     return sandbox
 
 
@@ -122,5 +121,5 @@ def measured(
     """A snapshot with its size, for which all records are looked at."""
     size = 0
     for table in sandbox.tables():
-        size += sum(record.size + OVERHEAD for record in table.rows.values())
+        size += sum(size_of(record) + OVERHEAD for record in table.rows.values())
     return Snapshot(name, description, now, created_at, sandbox, size)

@@ -12,13 +12,13 @@ import orjson
 from ..core.clock import SECOND, wall_ms
 from ..core.record import Body
 from ..domain.deliveries import AttemptOutcome, Delivery, Failed
+from ..engine.kept import Trace
 from ..engine.sandbox import Sandbox
-from ..engine.trace import Trace
 from .effects import Effects, Work
 from .sample_events import Samples
 from .sender import Sender
 
-ANSWER_TIME = 4.0  # seconds that a receiver has
+ANSWER_TIME = 4.0  # seconds that a receiver has, which the text of a rule says too
 _FIRST_WORK = 1.0  # seconds in which a receiver that answers first must have begun its work
 _PAUSE = 0.02  # seconds between two looks
 # seconds without work after which a receiver counts as done; more for one that answers first

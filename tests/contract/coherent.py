@@ -28,7 +28,7 @@ def coherent(body: Any) -> Any:
     ):
         return body
     try:
-        types = infer(document, body.get("document_type"))
+        _, *types = infer(document, body.get("document_type"))
     except ValueError:
         return body
     if all(

@@ -168,7 +168,7 @@ def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contra
     tmp_path: Path,
 ) -> None:
     file = overlay(tmp_path, SETTLED + NO_ANALYTICS)
-    api, control = map(Document, bundle.contracts(OPENAPI, [file])[:2])
+    api, control, *_ = bundle.contracts(OPENAPI, [file])
     assert api.schema("EventType")["enum"] == enum_of(control, "EventType")
     assert {"analytics:read", "analytics:*"}.isdisjoint(enum_of(control, "SandboxScope"))
     emits = control.operations["payOrder"].emits

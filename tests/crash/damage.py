@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from stub_server.app import create_app
+from stub_server.data.keys import own_pair
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import pending
 from stub_server.storage.database import StoreError
@@ -68,7 +69,7 @@ def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
 
 def _facts(app: Application) -> Any:
     """What must not be lost."""
-    return facts(app), app.server.tokens is not None and app.sandboxes.default.origin.credentials
+    return facts(app), own_pair(app.sandboxes.default)
 
 
 def suffer(folder: Path, counts: tuple[int, int, int], seed: int) -> Suffered:

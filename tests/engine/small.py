@@ -8,8 +8,8 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from stub_server.app import create_app
-from stub_server.engine import events, replies, scheduler
 from stub_server.engine import kept as logs
+from stub_server.engine import lists, scheduler
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.tables import query, specs
 from stub_server.server.layers.routing import Application
@@ -19,8 +19,8 @@ from ..support.live import FROZEN
 
 NAME = "default"
 BOUNDS = (
-    (events, "KEPT", 25),
-    (replies, "MOST_REPLIES", 3),
+    (lists, "MOST_EVENTS", 25),
+    (lists, "MOST_REPLIES", 3),
     (specs, "LOG_ROWS", 6),
     (specs, "MOST_LOG_ROWS", 30),
     (scheduler, "MOST_CHANGED", 2),

@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from stub_server.app import create_app
 from stub_server.core import slices
 from stub_server.core.clock import HOUR, iso
-from stub_server.engine.tables import query, specs
+from stub_server.engine.tables import query
+from stub_server.server import lists
 from stub_server.server.journal.recordable import chosen
+from stub_server.server.work import Work
 
 from ..support.live import FROZEN
 from ..support.make import customer_body
@@ -24,7 +27,7 @@ ANY_NAME = f"/v2/customers?search=ana&limit={PEOPLE}"
 @pytest.fixture
 def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
     """A sandbox in which each search is long."""
-    monkeypatch.setattr(specs, "AT_ONCE", 1)
+    monkeypatch.setattr(slices, "AT_ONCE", 1)
     monkeypatch.setattr(query, "SORTED_OUTRIGHT", 1)
     monkeypatch.setattr(slices, "SLICE", 0.00001)
     found = Inside(create_app(replace(FROZEN, scenario="empty")))
@@ -85,6 +88,26 @@ def test_others_are_served_while_jobs_events_or_steps_are_listed(inside: Inside,
     listed, _ = inside.run(both())
     assert 200 == listed.status
     assert ["HEAD", "GET"] == answered, "nobody was served before the list had been searched"
+
+
+def test_events_that_are_read_while_the_sandbox_goes_back_begin_anew(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a reader would have missed what is raised then, up to where it was."""
+    raised = {"type": "order.paid"}
+    for _ in range(3):
+        inside.ask("POST", "/_sandbox/events", raised)
+    search = lists.accepted
+
+    async def accepted(work: Work, *asked: Any) -> list[Any]:
+        monkeypatch.setattr(lists, "accepted", search)
+        await inside.asking("POST", "/_sandbox/rewind", {"to_step": 1})
+        return await search(work, *asked)
+
+    monkeypatch.setattr(lists, "accepted", accepted)
+    begin = inside.ask("GET", "/_sandbox/events?wait=0").json()
+    again = inside.ask("GET", f"/_sandbox/events?after={begin['next']}").json()
+    assert again["began_anew"], (begin, again)
 
 
 def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Inside) -> None:

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from stub_server.contract.secrets import LEFT_OUT, REDACTED
-from stub_server.engine.kept import Journal
-from stub_server.engine.trace import Trace
+from stub_server.data.keys import own_pair
+from stub_server.engine.kept import Journal, Trace
 from stub_server.testing import Sandbox, Server
 
 from ..conftest import Serve
@@ -237,7 +237,7 @@ def test_the_admin_key_is_kept_nowhere_however_it_is_spelled(serve: Serve, conte
     key = 'q/8Zr0v"N1kTt'
     live = serve(seed=29, admin_key=key, scenario="empty")
     sandbox = live.app.sandboxes.default
-    headers = {"Authorization": f"Bearer {sandbox.origin.credentials['private_key']}", **JSON}
+    headers = {"Authorization": f"Bearer {own_pair(sandbox)[1]}", **JSON}
     answer = httpx2.post(
         f"{live.url}/v2/customers", content=content, headers=headers, verify=NO_TLS, timeout=30
     )

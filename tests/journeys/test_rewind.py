@@ -264,8 +264,8 @@ def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
     """The rewind waits on its way until the reset has been answered."""
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
+    step = step_of(control) - 30
     begun, over, in_slices = threading.Event(), threading.Event(), slices.BackgroundWorker.in_slices
-    to_step = step_of(control) - 30  # lists are searched in slices too
 
     async def held(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
         if not begun.is_set():
@@ -277,7 +277,7 @@ def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
 
     monkeypatch.setattr(slices.BackgroundWorker, "in_slices", held)
     with ThreadPoolExecutor(1) as pool:
-        going = pool.submit(control.post, "/rewind", json={"to_step": to_step})
+        going = pool.submit(control.post, "/rewind", json={"to_step": step})
         assert begun.wait(30)
         with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
             done(other.post("/reset"))

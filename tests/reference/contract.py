@@ -4,11 +4,10 @@ import re
 
 from stub_server.app import data_dir
 from stub_server.contract import bundle
-from stub_server.contract.document import Document
 
 from .writing import code, line, page, table
 
-API, CONTROL = map(Document, bundle.contracts(data_dir("openapi"))[:2])
+API, CONTROL, *_ = bundle.contracts(data_dir("openapi"))
 
 
 def events() -> str:

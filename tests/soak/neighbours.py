@@ -256,13 +256,16 @@ async def unread_documents(street: Street) -> None:
 
 
 async def rewinds(street: Street) -> None:
-    """A busy sandbox goes back over some hundred steps."""
+    """A busy sandbox goes back over some hundred steps, and forth again, fifty times."""
     client, ident = Client(street.port), street.sample[HEAVY]["customerId"]
     for number in range(300):
         path = f"/v2/customers/{ident}"
         assert await street.ask(HEAVY, "PUT", path, {"metadata": {"n": str(number)}}, client) == 200
+    newest = (await client.ask("GET", f"{HEAVY}/_sandbox/steps?limit=1")).json()["steps"][0]
     await _prepared(street)
-    assert await street.ask(HEAVY, "POST", "/_sandbox/rewind", {"to_step": 10}, client) == 200
+    for step in [10, newest["step"]] * 25:
+        body = {"to_step": step}
+        assert await street.ask(HEAVY, "POST", "/_sandbox/rewind", body, client) == 200
     client.close()
 
 

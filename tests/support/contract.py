@@ -21,7 +21,7 @@ def document(entry: str = "openapi.yaml") -> Document:
     `test_kept.py`.
     """
     api, control, *_ = bundle.contracts(OPENAPI)
-    return Document(api if entry == "openapi.yaml" else control)
+    return api if entry == "openapi.yaml" else control
 
 
 @cache

@@ -26,7 +26,7 @@ def overlay(folder: Path, actions: str, name: str = "overlay.yaml") -> Path:
 def corrected(folder: Path, *actions: str) -> Document:
     """The contract with one overlay per text."""
     files = [overlay(folder, text, f"{number}.yaml") for number, text in enumerate(actions)]
-    return Document(bundle.contracts(OPENAPI, files)[0])
+    return bundle.contracts(OPENAPI, files).document
 
 
 def removed(*targets: str) -> str:

@@ -8,11 +8,9 @@ tests makes a hundred alike.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from unittest.mock import patch
 
 from stub_server import app
-from stub_server.contract.document import Document
 from stub_server.data.filling import Key, Seeding
 from stub_server.engine.sandbox import Sandbox
 
@@ -23,19 +21,16 @@ _copies: dict[Key, Sandbox] = {}
 
 
 class _Remembering(Seeding):
-    def __init__(self, fixtures: Any, served: Document, schemas: Any) -> None:
-        super().__init__(fixtures, served, schemas)
-        self._is_shipped = served.raw == document().raw
-
-    def fill(self, sandbox: Sandbox, secret: bytes) -> None:
+    def fill(self, sandbox: Sandbox) -> None:
         """Fill it; where the clock runs, or contract or check digits are others, each server does
         it by itself.
         """
-        if not (self._is_shipped and sandbox.clock.frozen and sandbox.settings.check_digits):
-            super().fill(sandbox, secret)
+        is_usual = sandbox.clock.frozen and sandbox.settings.check_digits
+        if not is_usual or sandbox.rules.converter.document.raw != document().raw:
+            super().fill(sandbox)
             return
         self.copies |= _copies
-        super().fill(sandbox, secret)
+        super().fill(sandbox)
         _copies.update(self.copies)
         for key in list(_copies)[:-MOST]:  # servers fill worlds in threads of theirs
             _copies.pop(key, None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from stub_server.app import create_app
 from stub_server.core.clock import parse_iso
 from stub_server.core.slices import at_once
+from stub_server.data.keys import own_pair
 from stub_server.engine.draft import Draft
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import Fired, jobs_until, move_clock
@@ -44,7 +45,7 @@ def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:
     yield repr(
         (
             store.merchant,
-            sandbox.origin.credentials if keys else {},
+            own_pair(sandbox) if keys else (),
             sandbox.origin.sample,
             sandbox.origin.personas,
         )

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from stub_server.domain.deliveries import Delivery
-from stub_server.engine.replies import Saved
-from stub_server.engine.sandbox import Origin
+from stub_server.engine.lists import Saved
+from stub_server.engine.sandbox import Rules
 from stub_server.engine.step import SandboxSettings
 from stub_server.settings import Settings
 
@@ -23,6 +23,7 @@ from ..support.wire import Answer, Door, Header
 STRANGER: Header = ("Origin", "https://stranger.example")
 LOCAL: Header = ("Origin", "http://localhost:3000")
 SECRET = "do-not-show-me"
+NOTHING: Any = None
 
 
 def token(live: Live, door: Door, *scopes: str) -> str:
@@ -164,7 +165,7 @@ def test_a_strangers_page_moves_no_webhook_to_a_private_address(
         Settings(admin_key=SECRET, secret=SECRET.encode()),
         Saved(("", "", "", ""), b"", 0, 201, SECRET.encode(), ()),
         Delivery("http://127.0.0.1/", "evt_1", b"", (), (SECRET,)),
-        Origin(7, "default", SandboxSettings(), credentials={"private_key": SECRET}),
+        Rules(NOTHING, {}, {}, {}, {}, (), NOTHING, "", SandboxSettings(), SECRET.encode()),
     ],
     ids=lambda value: type(value).__name__,
 )

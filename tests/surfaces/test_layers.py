@@ -18,7 +18,6 @@ from stub_server.app import create_app
 from stub_server.core.problem import BadRequest, Refusal
 from stub_server.domain.callers import Caller
 from stub_server.server.connection import Limits
-from stub_server.server.layers.answers import Answer
 from stub_server.server.layers.context import request_of
 from stub_server.server.layers.endpoint import Endpoint
 from stub_server.server.layers.routing import Application, Routing
@@ -34,8 +33,8 @@ from stub_server.server.layers.way import (
     VALUES,
     Holder,
 )
-from stub_server.server.reply import Streamed
-from stub_server.server.target import Target
+from stub_server.server.reply import Answer, Streamed
+from stub_server.server.work import Target
 from stub_server.settings import Settings
 
 from ..support.live import FROZEN, NO_TLS, serving

@@ -10,7 +10,7 @@ from weakref import ref
 import pytest
 
 from stub_server.cli.request_log import AT_ONCE, RequestLog
-from stub_server.engine.trace import Trace
+from stub_server.engine.kept import Trace
 
 from ..support.processes import Process
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from stub_server.contract import source
-from stub_server.engine import events, kept, replies
+from stub_server.engine import kept, lists
 from stub_server.engine.tables import specs
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.server import server as waiting
@@ -66,9 +66,9 @@ def test_its_figures_are_those_of_the_code() -> None:
             f"{settings.history:,}",
             f"{kept.MOST_BYTES // MIB} MiB",
         ),
-        "events": (f"{events.KEPT:,} and {events.KEPT_BYTES // MIB} MiB",),
+        "events": (f"{lists.MOST_EVENTS:,} and {lists.MOST_EVENT_BYTES // MIB} MiB",),
         "deliveries": (f"{specs.LOG_ROWS:,} and {specs.LOG_BYTES // MIB} MiB",),
-        "saved-replies": (f"{replies.MOST_REPLIES:,} and {replies.MOST_REPLY_BYTES // MIB} MiB",),
+        "saved-replies": (f"{lists.MOST_REPLIES:,} and {lists.MOST_REPLY_BYTES // MIB} MiB",),
         "inboxes": (
             f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",
             f"of {inbox.MOST_NAMES} names",
@@ -91,4 +91,4 @@ def test_its_figures_are_those_of_the_code() -> None:
     ]
     text = (ROOT / "openapi/components/parameters.yaml").read_text(encoding="utf-8")
     (contract,) = re.findall(r"newest\s+([\d,]+) answers,\s+up\s+to\s+(\d+)\s+MiB", text)
-    assert (f"{replies.MOST_REPLIES:,}", str(replies.MOST_REPLY_BYTES // MIB)) == contract
+    assert (f"{lists.MOST_REPLIES:,}", str(lists.MOST_REPLY_BYTES // MIB)) == contract

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
+from stub_server.data.keys import own_pair
+
 from ..conftest import Serve
 from ..support import forge
 from ..support.live import NO_TLS, Live
@@ -94,7 +96,7 @@ def test_a_refused_request_makes_no_world(
     own = forge.signed(live.settings, sandbox="mistyped")
     default = live.app.sandboxes.default
     known = {
-        "the default sandbox's": f"Bearer {default.origin.credentials['private_key']}",
+        "the default sandbox's": f"Bearer {own_pair(default)[1]}",
         "its own": f"Bearer {own}",
     }
     headers = {} if credential is None else {"Authorization": known.get(credential, credential)}

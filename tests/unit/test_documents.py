@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stub_server.core.problem import Conflict
 from stub_server.domain import documents
 from stub_server.domain.cpf import cpf_with_check_digits
-from stub_server.domain.customers import settled_types
+from stub_server.domain.customers import settled
 
 NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
 TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(
@@ -135,9 +135,9 @@ def test_every_made_cnpj_is_one_also_with_letters(twelve: str) -> None:
 def test_document_type_and_type_are_inferred_and_agreeing_claims_pass(
     document: str, expected: tuple[str, str]
 ) -> None:
-    assert documents.infer(document) == expected
+    assert documents.infer(document)[1:] == expected
     assert (
-        settled_types({"document": document, "document_type": expected[0], "type": expected[1]})
+        settled({"document": document, "document_type": expected[0], "type": expected[1]})[1:]
         == expected
     )
 
@@ -157,7 +157,7 @@ def test_a_contradicting_claim_is_a_conflict_that_names_its_field(
     document: str, document_type: str | None, type_: str | None, field: str, should_be: str
 ) -> None:
     with pytest.raises(Conflict, match=f"{field} is .* makes it {should_be}"):
-        settled_types({"document": document, "document_type": document_type, "type": type_})
+        settled({"document": document, "document_type": document_type, "type": type_})
 
 
 @pytest.mark.parametrize(

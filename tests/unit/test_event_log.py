@@ -2,16 +2,15 @@
 
 import pytest
 
-from stub_server.core.ends import Ends
 from stub_server.core.record import NO_EXTRAS
-from stub_server.engine import events
-from stub_server.engine.events import Event, EventLog
+from stub_server.engine import lists
+from stub_server.engine.lists import Ends, Event, EventLog
 
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five events are kept."""
-    monkeypatch.setattr(events, "KEPT", 5)
+    monkeypatch.setattr(lists, "MOST_EVENTS", 5)
 
 
 def large(ident: str, size: int) -> Event:
@@ -29,7 +28,7 @@ def keep(log: EventLog, event: Event) -> Ends:
 @pytest.mark.promise("events")
 def test_events_are_kept_up_to_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred thousand large orders were 25 GB."""
-    monkeypatch.setattr(events, "KEPT_BYTES", 3 * events.OVERHEAD + 3_000)
+    monkeypatch.setattr(lists, "MOST_EVENT_BYTES", 3 * lists.EVENT_OVERHEAD + 3_000)
     log = EventLog()
     for ident in "abc":
         assert not keep(log, large(ident, 1_000)).oldest_before

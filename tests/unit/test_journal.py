@@ -1,6 +1,6 @@
 """The journal alone: no more of a path or query than anybody reads."""
 
-from stub_server.engine.trace import LONGEST, Trace
+from stub_server.engine.kept import LONGEST, Trace
 
 
 def trace(

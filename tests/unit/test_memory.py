@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from stub_server import create_app
+from stub_server.data.keys import own_pair
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS
@@ -93,9 +94,7 @@ def test_a_request_that_was_answered_leaves_nothing_to_collect(
     """
     live = serve()
     with httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
-        client.headers["Authorization"] = (
-            f"Bearer {live.app.sandboxes.default.origin.credentials['private_key']}"
-        )
+        client.headers["Authorization"] = f"Bearer {own_pair(live.app.sandboxes.default)[1]}"
         headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
         body: dict[str, str] | None = {} if method == "POST" else None
         answers = [client.request(method, path, json=body, headers=headers) for _ in range(3)]

@@ -9,7 +9,7 @@ from stdnum.br import cnpj, cpf
 
 from stub_server.core.record import Body
 from stub_server.data import MembershipProvider
-from stub_server.data.files import Files
+from stub_server.data.files import read_node
 from stub_server.data.tables import plain_ascii, table
 from stub_server.domain.places import warnings_for
 
@@ -76,7 +76,7 @@ def test_mail_goes_to_reserved_domains_and_belongs_to_the_name(persons: list[Bod
 
 def test_our_tables_agree_with_each_other() -> None:
     def read(name: str, schema: str) -> Any:
-        return Files(FIXTURES).read(FOLDER / name, schema).value
+        return read_node(FOLDER / name, schema).value
 
     geography = read("geography.yaml", "Geography")
     for row in geography["rows"]:

@@ -4,9 +4,8 @@ be taken back.
 
 import pytest
 
-from stub_server.core.ends import Ends
-from stub_server.engine import replies
-from stub_server.engine.replies import Replies, ReplyKey, Saved
+from stub_server.engine import lists
+from stub_server.engine.lists import Ends, Replies, ReplyKey, Saved
 
 
 def key(name: str) -> ReplyKey:
@@ -30,7 +29,7 @@ def keep(held: Replies, name: str, reply: Saved, now: int = 0) -> tuple[str, ...
 @pytest.mark.promise("saved-replies")
 def test_the_oldest_of_too_many_bytes_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand large orders were 2.5 GB."""
-    monkeypatch.setattr(replies, "MOST_REPLY_BYTES", 3 * (replies.REPLY_OVERHEAD + 1_000))
+    monkeypatch.setattr(lists, "MOST_REPLY_BYTES", 3 * (lists.REPLY_OVERHEAD + 1_000))
     held = Replies()
     for name in "abc":
         assert () == keep(held, name, saved(size=1_000))

@@ -5,6 +5,7 @@ requests and answers.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
@@ -15,6 +16,8 @@ from stub_server.server.layers import inside
 from stub_server.server.layers.inside import Question
 from stub_server.server.request import CONTROL
 from stub_server.tools.verify.exchange import Answer, Request
+
+from ..support.contract import document
 
 Ask = Callable[[Request], Awaitable[Answer]]
 """Sends a request to the sandbox, through the mutants that are nearer to it."""
@@ -101,11 +104,19 @@ async def _request(scope: Scope, receive: Receive) -> Request:
 def is_for(request: Request, method: str, path: str) -> bool:
     """Whether a request is one with this method to a path of the contract, such as
     `/v2/plans/{planId}`.
+
+    `/v2/webhooks/logs` is a path of its own, and no webhook.
     """
-    return (
-        request.method == method
-        and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.path) is not None
-    )
+    if request.method != method:
+        return False
+    if request.path in _paths():
+        return request.path == path
+    return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.path) is not None
+
+
+@cache
+def _paths() -> frozenset[str]:
+    return frozenset(each.path for each in document().operations.values())
 
 
 def own(method: str, path: str, body: Any = None) -> Request:

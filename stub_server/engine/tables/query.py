@@ -9,8 +9,9 @@ from itertools import chain, product
 from typing import Any, TypeAlias
 
 from ...core.record import Record, Row
+from ...core.slices import filtered
 from .indexes import Keys, contains
-from .specs import LAST, filtered, searched
+from .specs import LAST, searched
 from .table import REMEMBERED, Table
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked

@@ -1,26 +1,34 @@
 """The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
+from ...core.slices import Sliced, filtered
 
-T = TypeVar("T")
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
 Derive = Callable[[Body, Body], Body]
 """(public, hidden) -> what is derived from a record besides its members, by name."""
-Check = Callable[[Body], None]
-"""Raises when a public part does not keep the contract."""
+
+
+class Check(Protocol):
+    """What the contract says of the public parts of one kind of record."""
+
+    @property
+    def is_valid(self) -> Callable[[Body], bool]:
+        """Whether one keeps the contract."""
+
+    def violation(self, public: Body) -> Exception:
+        """What is wrong with one that does not."""
+
 
 LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
 # where that many deliveries are still open
 MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
-AT_ONCE = 500  # records that a search looks at before it pauses
 # Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
 # in both directions.
 LAST = "~\0"
@@ -64,8 +72,8 @@ def _nothing(public: Body, hidden: Body) -> Body:
 class TableSpec(NamedTuple):
     """One kind of record.
 
-    `schema` names the contract's component that the public part must satisfy. `unique` keys refuse
-    a second holder; `keys` says which of them the contract has.
+    `schema` names the contract's component that the public part must satisfy. `keys` are the unique
+    keys of the contract, `unique` further ones, or another way to what a record has of one.
     The others name members of a record, or what `derived` makes of one; a record that has None
     there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`, each
     `a+b`, that of two members at once, and `tags` that of members with several values.
@@ -123,10 +131,11 @@ def folded(text: str) -> str:
 
 def unmasked(text: str) -> str:
     """Documents and telephones without case and the punctuation in which they are written."""
-    return _without_punctuation(folded(text))
+    return without_punctuation(folded(text))
 
 
-def _without_punctuation(text: str) -> str:
+def without_punctuation(text: str) -> str:
+    """Text without the punctuation of documents and telephones."""
     return text.encode().translate(None, b" ()+-./").decode()  # many times as fast as str.translate
 
 
@@ -134,9 +143,7 @@ def _without_punctuation(text: str) -> str:
 _folded = lru_cache(maxsize=8192)(folded)
 
 
-def searched(
-    texts: Mapping[int, str], keys: Iterable[int], wanted: str
-) -> Generator[None, None, list[int]]:
+def searched(texts: Mapping[int, str], keys: Iterable[int], wanted: str) -> Sliced[list[int]]:
     """The keys of records whose folded text contains what is wanted; what stands before
     `NUMBERS_END` contains it unmasked.
     """
@@ -144,17 +151,6 @@ def searched(
     if not numbers or numbers == words:
         return (yield from filtered(keys, lambda key: words in texts.get(key, "")))
     return (yield from filtered(keys, lambda key: _has(texts.get(key, ""), words, numbers)))
-
-
-def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Generator[None, None, list[T]]:
-    """The items that are accepted, with pauses."""
-    found: list[T] = []
-    left = iter(items)
-    while some := list(islice(left, AT_ONCE)):
-        found += filter(accepts, some)
-        if len(some) == AT_ONCE:
-            yield
-    return found
 
 
 def _has(text: str, words: str, numbers: str) -> bool:
@@ -242,44 +238,6 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
         "plan_subscribers": (public["planId"], customer) if is_running else None,
         "active_terms": (project, terms) if status == "active" else None,
     }
-
-
-# -- unique keys
-
-
-def _without_blanks(text: str) -> str:
-    """Text in its composed form, with one blank between words and none around them."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-_IGNORING: Mapping[str, Callable[[str], str]] = {
-    "blanks": _without_blanks,
-    "case": str.casefold,
-    "punctuation": _without_punctuation,
-}
-
-
-def extract_of(key: UniqueKey) -> Extract:
-    """What a record has of a unique key; None where it has null."""
-    members, scope = key.members, key.scope
-    folds = [_IGNORING[difference] for difference in key.ignores]
-    if scope is None and not folds and len(members) == 1:
-        return lambda public, hidden: public.get(members[0])
-
-    def extract(public: Body, hidden: Body) -> Any:
-        values: list[Any] = []
-        for member in members:
-            value = public.get(member)
-            if value is None:
-                return None
-            for fold in folds:
-                value = fold(value)
-            values.append(value)
-        if scope is not None:
-            values.append(public.get(scope))
-        return values[0] if len(values) == 1 else tuple(values)
-
-    return extract
 
 
 def table_specs(
@@ -388,9 +346,7 @@ def table_specs(
             ),
         ),
     }
-    return {name: _with_keys(spec, unique.get(spec.schema, ())) for name, spec in specs.items()}
-
-
-def _with_keys(spec: TableSpec, keys: Sequence[UniqueKey]) -> TableSpec:
-    public = {key.name: extract_of(key) for key in keys}
-    return spec._replace(unique={**public, **spec.unique}, keys={key.name: key for key in keys})
+    for name, spec in specs.items():
+        keys = {key.name: key for key in unique.get(spec.schema, ())}
+        specs[name] = spec._replace(keys=keys)
+    return specs

@@ -94,12 +94,12 @@ class Store(Usages):
 
     def shown(self, table: Table, record: Record) -> bytes:
         """A record's public bytes, its live members (counters and mirrors) as they are now."""
-        if not (table.spec.live or table.spec.mirrors):
+        if table.is_plain:
             return record.public
         public = orjson.loads(record.public)
         now = self._live(table, record.id, public)
         if table.spec.live:
-            table.check(now)
+            table.validate(now)
         return record.public if now is public else encoded(now)
 
     def shown_row(self, table: Table, row: Row) -> Body:
@@ -185,6 +185,15 @@ class Store(Usages):
         """
         count = self.subscriptions.count
         return sum([count(f"{index}+status", (ident, status)) for status in self._layout.running])
+
+    def running_of(self, customer_id: str, plan_id: str) -> Row | None:
+        """The running subscription of a customer to a plan; there are never two."""
+        table, running = self.subscriptions, [(plan_id, state) for state in self._layout.running]
+        for key in reversed(table.bucket("customerId+planId", (customer_id, plan_id))):
+            record = table.rows[key]
+            if table.is_in(record.id, "planId+status", running):
+                return table.parse(record)
+        return None
 
     def is_sold_out(self, plan: Body, customer_id: str | None) -> bool:
         """Whether a plan has no seat for a customer; None is a customer who is not known yet.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Any
 
 import orjson
 
-from ...core.record import Body, Record, Row
+from ...core.record import Body, Record, Row, UniqueKey
 from .indexes import Keys, Views, contains, insert, remove
-from .specs import Check, TableSpec, UniqueViolation
+from .specs import Check, Extract, TableSpec, UniqueViolation, without_punctuation
 
 PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
@@ -31,13 +32,49 @@ def place(created: int, ident: str) -> int:
     return created << 128 | int(ident.replace("-", ""), 16)
 
 
+def _without_blanks(text: str) -> str:
+    """Text in its composed form, with one blank between words and none around them."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+_IGNORING: Mapping[str, Callable[[str], str]] = {
+    "blanks": _without_blanks,
+    "case": str.casefold,
+    "punctuation": without_punctuation,
+}
+
+
+def extract_of(key: UniqueKey) -> Extract:
+    """What a record has of a unique key; None where it has null."""
+    members, scope = key.members, key.scope
+    folds = [_IGNORING[difference] for difference in key.ignores]
+    if scope is None and not folds and len(members) == 1:
+        return lambda public, hidden: public.get(members[0])
+
+    def extract(public: Body, hidden: Body) -> Any:
+        values: list[Any] = []
+        for member in members:
+            value = public.get(member)
+            if value is None:
+                return None
+            for fold in folds:
+                value = fold(value)
+            values.append(value)
+        if scope is not None:
+            values.append(public.get(scope))
+        return values[0] if len(values) == 1 else tuple(values)
+
+    return extract
+
+
 class Table:
     """All records of one kind of one merchant.
 
     `order` has the keys of all records, oldest first; `views` is what the spec asks for besides.
-    `lists` are the keys that queries found; the next write drops them. `parsed` are records that
-    were peeked at lately. `size` is how many bytes the records of a ring have. `readers` is how
-    many searches have paused: what is written meanwhile goes to a copy.
+    Callers see the records of one that `is_plain` as they are stored. `lists` are the keys that
+    queries found; the next write drops them. `parsed` are records that were peeked at lately.
+    `size` is how many bytes the records of a ring have. `readers` is how many searches have paused:
+    what is written meanwhile goes to a copy.
     """
 
     def __init__(
@@ -47,10 +84,13 @@ class Table:
         its first records.
         """
         self.name, self.spec, self.check = name, spec, check
+        self.is_plain = not (spec.live or spec.mirrors)
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
         self.order: Keys = []
-        self.unique: dict[str, dict[Hashable, str]] = {key: {} for key in spec.unique}
+        keys = {name: extract_of(key) for name, key in spec.keys.items()}
+        self.extracts: Mapping[str, Extract] = {**keys, **spec.unique}
+        self.unique: dict[str, dict[Hashable, str]] = {name: {} for name in self.extracts}
         self.views = Views(spec)
         self.lists: dict[Hashable, Any] = {}
         self.size = self.readers = 0
@@ -80,14 +120,22 @@ class Table:
 
     def peek(self, ident: str) -> Body | None:
         """A record's public part for reading alone, or None: others get the same one."""
-        record = self.find(ident)
-        if record is None:
-            return None
-        known = self.parsed.get(ident)
+        key = self.keys.get(ident)
+        return None if key is None else self._public(self.rows[key])
+
+    def peek_all(self, index: str, value: Hashable) -> list[Body]:
+        """The public parts of the records with this value in an index, oldest first, for
+        reading alone.
+        """
+        return [self._public(self.rows[key]) for key in self.bucket(index, value)]
+
+    def _public(self, record: Record) -> Body:
+        """The public part of a record, which stays parsed for some time."""
+        known = self.parsed.get(record.id)
         if known is None or known.record is not record:
             if len(self.parsed) >= PARSED:
                 self.parsed.clear()
-            known = self.parsed[ident] = self.parse(record)
+            known = self.parsed[record.id] = self.parse(record)
         return known.public
 
     def parse(self, record: Record) -> Row:
@@ -152,14 +200,21 @@ class Table:
 
     # -- writing: first prepare (may refuse), then replace (never does)
 
+    def validate(self, public: Body) -> None:
+        """Raises what is wrong with a public part that does not keep the contract."""
+        if not self.check.is_valid(public):
+            raise self.check.violation(public)
+
     def prepare(
         self, ident: str, public: Body, hidden: Body, before: Row | None, now: int
     ) -> Record:
-        """Check a new version against the unique keys, and write its bytes.
+        """Check a new version against the contract and the unique keys, and write its bytes.
 
         `now` is when a record without a version before is created, in ms, as its public part says.
         """
-        for name, extract in self.spec.unique.items():
+        if self.is_complete:
+            self.validate(public)
+        for name, extract in self.extracts.items():
             value = extract(public, hidden)
             holder = None if value is None else self.unique[name].get(value)
             if holder is not None and holder != ident:
@@ -179,7 +234,8 @@ class Table:
         ident, key = row.record.id, row.record.key
         self.lists.clear()
         if self.spec.ring is not None:
-            self.size += _size(after) - _size(before)
+            self.size += size_of(after and after.record) - size_of(before and before.record)
+        self._claim(ident, before, after)
         if after is None:
             del self.rows[key], self.keys[ident]
             remove(self.order, key)
@@ -187,12 +243,11 @@ class Table:
             if key not in self.rows:
                 insert(self.order, key)
             self.rows[key], self.keys[ident] = after.record, key
-        self._claim(ident, before, after)
         self.views.replace(key, before, after)
 
     def _claim(self, ident: str, before: Row | None, after: Row | None) -> None:
         """Give a record the unique values that it has now."""
-        for name, extract in self.spec.unique.items():
+        for name, extract in self.extracts.items():
             owners = self.unique[name]
             old = before and extract(before.public, before.hidden)
             value = after and extract(after.public, after.hidden)
@@ -245,7 +300,7 @@ class Table:
         for order in orders:
             order.is_filling = True
         for row in self.all_rows():
-            self.check(row.public)
+            self.validate(row.public)
             self.views.replace(row.record.key, None, row)
         for order in orders:
             order.data.sort()
@@ -268,7 +323,7 @@ class Table:
         assert ring is not None
         count, size = len(self.rows) + len(coming), self.size
         for record in coming:
-            size += record.size
+            size += size_of(record)
         if count <= ring.rows and size <= ring.size:
             return going
         buckets = self.views.indexes[ring.by].data
@@ -282,10 +337,11 @@ class Table:
                 if is_enough or len(going) >= len(coming) + MORE_AT_ONCE:
                     break
                 going.append(self.rows[key])
-                size -= self.rows[key].size
+                size -= size_of(self.rows[key])
                 count -= 1
         return going
 
 
-def _size(row: Row | None) -> int:
-    return 0 if row is None else row.record.size
+def size_of(record: Record | None) -> int:
+    """How many bytes a record has, if there is one."""
+    return 0 if record is None else len(record.public) + len(record.hidden)

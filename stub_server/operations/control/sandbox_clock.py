@@ -20,13 +20,12 @@ from ...core.clock import (
 )
 from ...core.problem import Conflict
 from ...core.record import Body
-from ...core.slices import Sliced
+from ...core.slices import AT_ONCE, Sliced, filtered
 from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
-from ...engine.tables.specs import AT_ONCE, filtered
-from ...server import reply
+from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.advancing import counts, pass_time
@@ -126,9 +125,9 @@ async def list_timers(work: Work, query: Body) -> Reply:
             return False
         return timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer)
 
-    found = await reply.accepted(work, list(work.sandbox.timers.live.values()), is_expected)
+    found = await lists.accepted(work, list(work.sandbox.timers.live.values()), is_expected)
     found = await work.server.sandboxes.worker.in_slices(_in_order(found))
-    return reply.listed_here("timers", found, query, partial(_shown, work))
+    return lists.listed_here("timers", found, query, partial(_shown, work))
 
 
 def _in_order(timers: Sequence[Timer]) -> Sliced[list[Timer]]:

@@ -10,11 +10,10 @@ from ...core.problem import Conflict
 from ...core.record import Body, Record
 from ...domain.webhooks import listens
 from ...engine import samples
-from ...engine.events import Event, EventLog
+from ...engine.lists import Event, EventLog
 from ...engine.scheduler import do_due
-from ...server import reply
-from ...server.layers.answers import has_left
-from ...server.reply import Reply
+from ...server import lists, reply
+from ...server.reply import Reply, has_left
 from ...server.sandboxes.entry import Entry
 from ...server.work import Work
 
@@ -28,7 +27,7 @@ async def list_events(work: Work, query: Body) -> Reply:
     page, limit = query["page"], query["limit"]
     return _page(
         found[(page - 1) * limit : page * limit],
-        {"pagination": reply.pagination(page, limit, len(found))},
+        {"pagination": lists.pagination(page, limit, len(found))},
     )
 
 
@@ -41,7 +40,7 @@ async def _asked_for(work: Work, events: Iterable[Event], query: Body) -> list[E
             return False
         return query.get("id", event.id) == event.id and listens(types, event.type)
 
-    return await reply.accepted(work, list(events), is_asked_for)
+    return await lists.accepted(work, list(events), is_asked_for)
 
 
 def _page(events: list[Event], rest: Body) -> Reply:
@@ -114,15 +113,15 @@ async def _since(work: Work, query: Body) -> Reply:
     server, loop = work.server, asyncio.get_running_loop()
     until = loop.time() + query.get("wait", 0)
     entry = work.entry
-    after = query.get("after", _position(entry, entry.sandbox.events.raised))
+    after = query.get("after", _position(entry.incarnation, entry.sandbox.events.raised))
     with server.waiting.take(work.sandbox.name):
         while True:
             position, began_anew = _read(entry, after)
-            log = entry.sandbox.events
+            log, incarnation = entry.sandbox.events, entry.incarnation  # a rewind changes both
             oldest_kept = log.raised - len(log)
             missed = max(0, oldest_kept - position)
             events, position, total = await _next_events(work, log, position + missed, query)
-            after = _position(entry, position)
+            after = _position(incarnation, position)
             if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
                 break
             if has_left(work.scope):  # its place is for another
@@ -131,7 +130,7 @@ async def _since(work: Work, query: Body) -> Reply:
             entry = work.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.status.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
-    rest = {"pagination": reply.pagination(1, query["limit"], total), "next": after}
+    rest = {"pagination": lists.pagination(1, query["limit"], total), "next": after}
     return _page(events, {**rest, "began_anew": began_anew, "missed": missed})
 
 
@@ -147,8 +146,8 @@ async def _next_events(
     return page, position + new.index(page[-1]) + 1, len(asked_for)
 
 
-def _position(entry: Entry, count: int) -> str:
-    return f"{entry.incarnation}-{count}"
+def _position(incarnation: str, count: int) -> str:
+    return f"{incarnation}-{count}"
 
 
 def _read(entry: Entry, since: str) -> tuple[int, bool]:

@@ -6,7 +6,7 @@ from ...core.clock import iso
 from ...core.problem import Conflict
 from ...core.record import Body
 from ...engine.fault_rules import CONFLICT, OF_THE_ORIGIN, Fault
-from ...server import reply
+from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work
 
@@ -23,7 +23,7 @@ _FRAMING = (
 
 
 def list_faults(work: Work, query: Body) -> Reply:
-    return reply.listed_here(
+    return lists.listed_here(
         "faults", list(work.sandbox.faults.rules.values())[::-1], query, _shown
     )
 

@@ -9,7 +9,7 @@ from ...core.record import Body
 from ...engine.history import check_kept, state_at, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
-from ...server import reply
+from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.views import shown, shown_step, shown_version, versions
 from ...server.work import Work
@@ -18,8 +18,8 @@ from ...server.work import Work
 async def list_steps(work: Work, query: Body) -> Reply:
     log = work.sandbox.log
     since = islice(reversed(log), max(0, log.number - query.get("since", 0)))
-    found = await reply.accepted(work, list(since), partial(_matches, query=query))
-    return reply.listed_here("steps", found, query, shown_step)
+    found = await lists.accepted(work, list(since), partial(_matches, query=query))
+    return lists.listed_here("steps", found, query, shown_step)
 
 
 def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Reply:
@@ -34,7 +34,7 @@ def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Re
     found = versions(work.sandbox.log, resource, ident, present)
     if not found:
         raise work.not_found("record")
-    return reply.listed_here("versions", found, query, shown_version)
+    return lists.listed_here("versions", found, query, shown_version)
 
 
 async def rewind_sandbox(work: Work, body: Body) -> Reply:

@@ -6,14 +6,14 @@ from ...core.clock import iso, iso_or_none
 from ...core.problem import Invalid, NotFound, detail
 from ...core.record import Body
 from ...engine.fault_rules import OF_THE_ORIGIN
-from ...server import reply
+from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.inbox import SHOWN_BODY, Answer, Box, Message
 
 
 def list_inboxes(work: Work, query: Body) -> Reply:
-    return reply.listed_here(
+    return lists.listed_here(
         "inboxes", work.entry.inbox.boxes(), query, lambda entry: _summary(work, *entry)
     )
 
@@ -25,7 +25,7 @@ def clear_inboxes(work: Work, query: Body) -> Reply:
 
 def list_inbox_messages(work: Work, name: str, query: Body) -> Reply:
     found = [message for message in work.entry.inbox.messages(name) if _matches(message, query)]
-    return reply.listed_here("messages", found, query, lambda message: _shown(message, SHOWN_BODY))
+    return lists.listed_here("messages", found, query, lambda message: _shown(message, SHOWN_BODY))
 
 
 def _matches(message: Message, query: Body) -> bool:

@@ -2,8 +2,8 @@
 
 from ...core.problem import NotFound
 from ...core.record import Body
-from ...engine.trace import Trace
-from ...server import reply
+from ...engine.kept import Trace
+from ...server import lists, reply
 from ...server.journal.archive import archive
 from ...server.journal.entries import chosen, curl, row, whole
 from ...server.journal.expectations import Expectation
@@ -23,7 +23,7 @@ async def _chosen(work: Work, query: Body) -> list[Trace]:
 
 
 async def list_requests(work: Work, query: Body) -> Reply:
-    return reply.listed_here("requests", await _chosen(work, query), query, row)
+    return lists.listed_here("requests", await _chosen(work, query), query, row)
 
 
 def delete_requests(work: Work) -> Reply:
@@ -62,7 +62,7 @@ async def verify_requests(work: Work, body: Body) -> Reply:
     )
     if not report["matched"]:
         warnings += expected.warnings()
-    work.warn(*warnings)
+    work.trace.warn(warnings)
     report |= {"unknown": list(expected.unknown()), "warnings": warnings}
     if report["unknown"]:
         report |= {"ok": False, "code": "verification_failed"}

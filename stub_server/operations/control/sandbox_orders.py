@@ -8,7 +8,7 @@ from ...core.problem import NotFound, detail
 from ...core.record import Body, Record, Row
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, amount_of
-from ...engine import billing, ordering, renewals
+from ...engine import billing, closing, renewals
 from ...server import reply
 from ...server.reply import Reply
 from ...server.views import pay_url
@@ -68,17 +68,17 @@ def fail_order(work: Work, ident: str, body: Body | None) -> Reply:
     method = row.public["paymentMethod"]
     code = (body or {}).get("code", orders.DEFAULT_FAILURE[method])
     orders.check_failure(code, method)
-    return _changed(work, ordering.fail(work.draft, row, code))
+    return _changed(work, closing.fail(work.draft, row, code))
 
 
 def expire_order(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
-    return _changed(work, ordering.expire(work.draft, row))
+    return _changed(work, closing.expire(work.draft, row))
 
 
 def cancel_order(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
-    return _changed(work, ordering.cancel(work.draft, row))
+    return _changed(work, closing.cancel(work.draft, row))
 
 
 def refund_order(work: Work, ident: str, body: Body | None) -> Reply:

@@ -4,6 +4,8 @@ from itertools import islice
 
 from ...core.problem import Conflict, reference_not_found
 from ...core.record import Body
+from ...core.shipped import FIXTURES
+from ...data.files import read_node
 from ...data.newcomers import live, offers_of
 from ...domain.documents import normalise
 from ...domain.orders import check_buyable
@@ -25,7 +27,7 @@ def add_persona(work: Work, body: Body) -> Reply:
         raise Conflict.at(
             "customer.document", "Another customer has this document.", "duplicate_document"
         )
-    persona = work.server.sandboxes.factory.seeding.persona(body["persona"])
+    persona = read_node(FIXTURES / "personas" / f"{body['persona']}.yaml", "Persona")
     made = live(work.draft, persona, wanted, offers_of(work.store, plans))
     (customer,) = made["customers"]
     members = {

@@ -6,7 +6,7 @@ from ...contract.redaction import Redactor
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
 from ...engine.history import state_in
-from ...server import reply
+from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.sandboxes.entry import records_of
 from ...server.views import shown
@@ -33,7 +33,7 @@ async def create_snapshot(work: Work, body: Body) -> Reply:
 
 
 def list_snapshots(work: Work, query: Body) -> Reply:
-    return reply.listed_here("snapshots", work.entry.snapshots.all()[::-1], query, _shown)
+    return lists.listed_here("snapshots", work.entry.snapshots.all()[::-1], query, _shown)
 
 
 async def delete_snapshot(work: Work, name: str) -> Reply:

@@ -4,7 +4,7 @@ from ...core.problem import Conflict
 from ...core.record import Body, Row
 from ...domain.lifecycle import refused
 from ...domain.subscriptions import has_dispute
-from ...engine import billing, ordering, renewals
+from ...engine import billing, closing, renewals
 from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work
@@ -52,11 +52,11 @@ def renew_subscription(work: Work, ident: str) -> Reply:
         raise Conflict.at("status", message, where="path")
     order_id = row.hidden["renewal_order"]
     order = draft.open(work.store.orders, order_id)
-    if order is None or not ordering.is_payable(draft, order):
+    if order is None or not closing.is_payable(draft, order):
         order_id = renewals.renewal_order(draft, row).id
         order = draft.open(work.store.orders, order_id)
         assert order is not None
-    if ordering.is_payable(draft, order):  # a magic e-mail may have failed it at once
+    if closing.is_payable(draft, order):  # a magic e-mail may have failed it at once
         billing.pay(draft, order)
     return _shown(work, row.id, order_id)
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from ...core.record import Body
-from ...server import reply
+from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.sandboxes.entry import Entry
 from ...server.views import MOST_SHOWN, checked_beginning, shown, shown_key, summary_of
@@ -16,7 +16,7 @@ SOON = 1.0  # seconds in which a sandbox is answered itself, and not where to as
 
 async def list_sandboxes(work: Work, query: Body) -> Reply:
     found = await work.server.sandboxes.listed(query.get("name", "*"))
-    return reply.listed_here("sandboxes", found, query, partial(summary_of, work))
+    return lists.listed_here("sandboxes", found, query, partial(summary_of, work))
 
 
 async def create_sandbox(work: Work, body: Body | None) -> Reply:

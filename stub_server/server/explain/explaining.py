@@ -14,9 +14,9 @@ from ...contract.source import Json, escaped
 from ...core.problem import Refusal
 from ...core.record import Body, object_in
 from ...core.text import shortened
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.tables.store import Merchant
-from ...engine.trace import Trace
 from ..curl import command
 from ..journal.entries import body_of, is_cut
 from ..layers.hosts import without_prefix

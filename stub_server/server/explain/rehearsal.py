@@ -13,12 +13,12 @@ from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Log
 from ...engine.sandbox import Sandbox
 from ...engine.scheduler import due_jobs
-from ..layers.answers import Answer
 from ..layers.context import request_of
 from ..layers.inside import Question, scope_of
 from ..layers.routing import Application, Routing
 from ..layers.way import REQUEST, TARGET, TRACE
-from ..target import Target
+from ..reply import Answer
+from ..work import Target
 
 _PEER = ("127.0.0.1", 0)
 

@@ -16,7 +16,7 @@ import orjson
 from ...core.clock import iso
 from ...core.slices import SLICE
 from ...core.text import SAFE_IN_PATHS
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from .entries import plain
 
 Headers = Sequence[tuple[str, str]]

@@ -10,8 +10,8 @@ from ...contract.secrets import LEFT_OUT, REDACTED
 from ...core.clock import iso
 from ...core.record import Body
 from ...core.text import glob
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
-from ...engine.trace import Trace
 from ..curl import MADE_ANEW, command
 from ..request import CONTROL
 from ..server import Server

@@ -25,7 +25,7 @@ from ...core.text import (
     nearest,
     shortened,
 )
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ..request import CONTROL
 from .entries import body_of, has_status, joined, plain
 

@@ -8,9 +8,8 @@ from urllib.parse import unquote
 from ...core.problem import Conflict
 from ...core.record import Body, object_in
 from ...engine.history import not_stored
-from ...engine.kept import Log
+from ...engine.kept import Log, Trace
 from ...engine.sandbox import Sandbox
-from ...engine.trace import Trace
 from .entries import caller_of, is_known, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")

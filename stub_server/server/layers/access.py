@@ -13,12 +13,12 @@ from dataclasses import replace
 from starlette.types import Receive, Scope, Send
 
 from ...core.problem import Forbidden
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ...settings import Settings
+from ..reply import Answer, Headers, Layer
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server import Server
-from ..target import Target
-from .answers import Answer, Headers, Layer
+from ..work import Target
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 from .way import REQUEST, TARGET, TRACE
 

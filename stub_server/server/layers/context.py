@@ -1,34 +1,42 @@
-"""RequestContext, the outermost layer: says what arrived, sends the answer, and has the
-journal written.
+"""RequestContext, the outermost layer: says what arrived, sends the answer, and writes the
+journal, without secrets.
 """
 
 import asyncio
 import re
 from collections.abc import Awaitable
 from contextlib import suppress
+from functools import lru_cache
 from time import perf_counter_ns
 from urllib.parse import unquote
 
 from starlette.types import Receive, Scope, Send
 
+from ...contract.redaction import Redactor
+from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
-from ...engine.trace import Trace
-from ..request import CONTROL, MOST_WARNINGS, Request
+from ...engine.kept import Trace, head_of
+from ..reply import Answer, Dropped, HungUp, Layer, Said, hang_up, render
+from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
-from ..target import Target
+from ..work import Target
 from .access import VARY, Origins, answer_headers
-from .answers import Answer, Dropped, HungUp, Layer, Said, hang_up, render
 from .fault_injection import Injection
 from .hops import HOP, Hops, Word
-from .keeping import Keeping
+from .hosts import MOST_HEADERS, inbox_at
 from .selection import ABOUT_THE_SERVER
 from .time_travel import AS_OF
 from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE
 
 _BEFORE_THE_BODY = ("route", "auth")
 BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
+_WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
+OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
+_COMMAND = COMMAND.encode()
+_CACHED = 64  # heads of requests that are remembered
+_READING = ("GET", "HEAD", "OPTIONS")
 
 
 class RequestContext:
@@ -203,7 +211,7 @@ class RequestContext:
 def begin_unchosen(scope: Scope, sandboxes: Sandboxes) -> Trace:
     """Begin the trace of a request for which no sandbox of this server is chosen."""
     request: Request = scope[REQUEST]
-    target = scope[TARGET] = Target.unchosen(sandboxes, request.path)
+    target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path, is_chosen=False)
     trace: Trace = target.begin(request)
     scope[TRACE] = trace
     return trace
@@ -249,3 +257,89 @@ async def _read_late(request: Request, trace: Trace, receive: Receive) -> None:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
                 trace.body = bytes(await request.read(receive))
+
+
+def _changes_nothing(request: Request, target: Target) -> bool:
+    """Whether a request to the control surface only reads, or is a message to an inbox,
+    which has it.
+    """
+    return request.method in _READING or inbox_at(request.method, target.path) is not None
+
+
+class Keeping:
+    """Writes requests that have ended to the journals of their sandboxes, without secrets.
+
+    Of the control surface, what may change something is kept; an inbox itself stores
+    what it receives.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._redactor = Redactor(
+            server.document, server.control, own=(server.admin_key, server.settings.secret)
+        )
+        self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
+
+    def keep(self, request: Request, target: Target, trace: Trace, answer: Answer | None) -> None:
+        """Take the secrets out of a trace, and write it to the journal; it has the
+        answer's parts already.
+        """
+        is_control = trace.is_control = target.path.startswith(CONTROL)
+        has_secrets = False
+        # The path alone of an operation of the API that succeeded names records, and nothing else.
+        is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
+        if not is_plain or trace.query or trace.warnings:
+            has_secrets = self._redact_line(trace)
+        if not trace.is_kept or (is_control and _changes_nothing(request, target)):
+            return
+        trace.by_command = request.headers.get(b"user-agent") == _COMMAND
+        trace.is_prefixed = target.prefix != ""
+        size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
+        if not target.sandbox.journal.keeps_bodies:
+            trace.body = trace.parts = None
+        else:
+            if trace.body is not None:
+                trace.body, body_has_secrets = self._redactor.kept(trace.body, request.headers)
+                has_secrets = has_secrets or body_has_secrets
+                size += len(trace.body or b"")
+            if answer is not None:
+                trace.received_head, head_has_secrets = self._head_of(tuple(request.sent))
+                trace.sent_head = head_of(answer.headers)
+                has_secrets = has_secrets or head_has_secrets
+                size += len(trace.received_head) + len(trace.sent_head) + len(answer.body)
+            if has_secrets or trace.operation in self._redactor.operations:
+                self._redact_messages(trace)
+        trace.size = size
+        target.sandbox.journal.append(trace)
+
+    def _read_head(self, sent: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bool]:
+        """What is kept of the headers of a request, and whether they may have secrets.
+
+        Clients send the same ones again and again: thousands of requests share one text.
+        """
+        head = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
+        return head, self._redactor.suspects_line(head.decode("latin-1"))
+
+    def _redact_messages(self, trace: Trace) -> None:
+        """Remove secrets from headers and bodies."""
+        line = self._redactor.line
+        trace.received_head = b"\n".join(map(line, trace.received_head.split(b"\n")))
+        trace.sent_head = b"\n".join(map(line, trace.sent_head.split(b"\n")))
+        trace.body, trace.answer = self._redactor.messages(trace.body, trace.answer)
+
+    def _redact_line(self, trace: Trace) -> bool:
+        """Remove secrets from the request line, and from warnings; returns whether there may be
+        some.
+        """
+        redactor = self._redactor
+        line = "\n".join((trace.path, *trace.warnings))
+        is_suspect = redactor.suspects_line(line)
+        if trace.query:
+            is_suspect = is_suspect or redactor.suspects(trace.query)
+        if not is_suspect:
+            return False
+        trace.path = redactor.line(trace.path.encode("utf-8", "surrogatepass")).decode(
+            "utf-8", "surrogatepass"
+        )
+        trace.query = redactor.query(trace.query.decode("latin-1")).encode("latin-1")
+        trace.warnings = [redactor.text(warning) for warning in trace.warnings]
+        return True

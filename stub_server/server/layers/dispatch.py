@@ -10,14 +10,12 @@ from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
+from ...engine.kept import Trace
 from ...engine.tables.specs import UniqueViolation
-from ...engine.trace import Trace
-from ..reply import Reply, Streamed
+from ..reply import Answer, Reply, Streamed
 from ..request import Request
 from ..server import Server
-from ..target import Target
-from ..work import Work
-from .answers import Answer
+from ..work import Target, Work
 from .endpoint import Endpoint
 from .fault_injection import Injection
 from .idempotency import HEADER, Repeatable
@@ -63,9 +61,8 @@ class Dispatch:
         caller: Caller | None = scope.get(CALLER)
         if AS_OF in request.headers:
             check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
-            target.move_to(
-                await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1"))
-            )
+            instant = request.headers[AS_OF].decode("latin-1")
+            target.sandbox = await self._past.of(target.sandbox, instant)
             await target.create(trace)
             return await self._handle(scope, request, target)
         await target.create(trace)
@@ -143,9 +140,10 @@ class Dispatch:
             reply.body = b"".join(reply.parts)
             # A refusal is not saved: it can be tried again.
             saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply)
+            reply.complete()
             if saved is not None or work.drafted is not None:
                 work.commit(saved)
-            return reply.completed()
+            return reply
         except Conflict as conflict:
             _locate(conflict, arguments)
             raise

@@ -12,12 +12,12 @@ from ...contract.document import Operation
 from ...core.problem import BadRequest, Refusal, detail
 from ...core.text import nearest, warning_of
 from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
-from ...engine.trace import Trace
+from ...engine.kept import Trace
+from ..reply import Answer, Cut, Dropped, Headers, Layer, has_left
 from ..request import MOST_WARNINGS, Request
 from ..server import Server
-from ..target import Target
 from ..tokens import REALM
-from .answers import Answer, Cut, Dropped, Headers, Layer, has_left
+from ..work import Target
 from .way import ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
 
 SIMULATED = b"x-sandbox-simulated"
@@ -111,7 +111,8 @@ class FaultInjection:
 class Injection:
     """The faults of one request.
 
-    Dispatch applies those of rules that read the body, once it has been validated.
+    Dispatch applies those of rules that read the body, once it has been validated. RequestContext
+    has the answer damaged, when the change was recorded.
     """
 
     effect: Effect | None = None  # the first effect that does more than wait
@@ -177,7 +178,7 @@ class Injection:
         return await app(scope, receive, send)
 
     def damaged(self, answer: Answer) -> Answer:
-        """An answer as it is sent."""
+        """What is sent in place of an answer: nothing where the connection is dropped after it."""
         effect, headers, body = self.effect, answer.headers, answer.body
         if self._labels:
             headers.append((SIMULATED, ", ".join(self._labels).encode()))

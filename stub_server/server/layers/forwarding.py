@@ -13,10 +13,10 @@ import httpcore2
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import BadRequest, Refusal, Unavailable
-from ...engine.trace import Trace
+from ...engine.kept import Trace
+from ..reply import Answer, Forwarded, Layer, Passage, hang_up, left
 from ..request import OF_CONNECTIONS, Request
 from ..server import Server
-from .answers import Answer, Forwarded, Layer, Passage, hang_up, left
 from .context import begin_unchosen
 from .hops import HOP, Hops, NotThere, Word, target_of
 from .way import HOLDER, REQUEST, Holder

@@ -13,9 +13,9 @@ from starlette.types import Receive, Scope, Send
 from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
+from ..reply import Answer, Layer, Pairs
 from ..request import ADMIN_KEY, CONTROL, Request
 from ..server import Server
-from .answers import Answer, Layer, Pairs
 from .way import REQUEST
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe

@@ -8,10 +8,9 @@ import orjson
 
 from ...core.clock import DAY
 from ...core.problem import Conflict
-from ...engine.replies import ReplyKey, Saved
-from ..reply import Reply
+from ...engine.lists import ReplyKey, Saved
+from ..reply import Answer, Reply, render
 from ..work import Work
-from .answers import Answer, render
 
 HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
@@ -42,7 +41,8 @@ class Repeatable:
             raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
         reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
         reply.body = saved.body
-        return reply.completed()
+        reply.complete()
+        return reply
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -68,9 +68,10 @@ class Repeatable:
         answer = render(error, self._work.trace)
         reply = Reply(answer.status, answer.parts)
         reply.body = answer.body
-        self._work.abandon()
+        self._work.drafted = None  # what follows begins anew
         self._work.commit(self.saved(reply))
-        return reply.completed()
+        reply.complete()
+        return reply
 
 
 def _key_of(work: Work, header: bytes) -> ReplyKey:

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..reply import Forwarded, HungUp
 from ..work import Work
-from .answers import Forwarded, HungUp
 from .way import INTERNAL, PERMITTED
 
 

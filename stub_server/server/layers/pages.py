@@ -13,12 +13,11 @@ from ...core.text import nearest
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
+from ..reply import Answer, Headers, Layer, not_allowed, options
 from ..request import CONTROL, Request
 from ..server import Server
-from ..target import Target
-from ..work import Work
+from ..work import Target, Work
 from .access import AGENTS, CONSOLE
-from .answers import Answer, Headers, Layer, not_allowed, options
 from .hosts import inbox_at
 from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE

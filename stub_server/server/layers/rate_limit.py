@@ -9,9 +9,9 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.problem import Limited
 from ...core.text import counted
+from ..reply import Answer, Headers, Layer
 from ..request import CONTROL, Request
-from ..target import Target
-from .answers import Answer, Headers, Layer
+from ..work import Target
 from .way import LIMITS, REQUEST, TARGET
 
 MOST_CALLERS = 10_000  # whose requests are counted

@@ -13,11 +13,11 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.problem import NotFound
 from ...core.text import nearest
+from ..reply import Answer, Layer, not_allowed, options
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
-from ..target import Target
-from .answers import Answer, Layer, not_allowed, options
+from ..work import Target
 from .endpoint import Endpoint
 from .way import ENDPOINT, TARGET, TRACE, VALUES
 

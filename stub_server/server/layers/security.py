@@ -18,12 +18,12 @@ from ...core.record import Record
 from ...core.text import unmapped
 from ...domain.api_keys import digest
 from ...domain.callers import Caller
+from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
-from ...engine.trace import Trace
+from ..reply import Answer, Layer
 from ..request import ADMIN_KEY, Request
 from ..server import Server
 from ..tokens import REALM, bad_credentials
-from .answers import Answer, Layer
 from .endpoint import Endpoint
 from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE
 

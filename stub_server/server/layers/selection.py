@@ -12,12 +12,12 @@ from ...core.problem import NotFound, Unauthenticated, broken
 from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
+from ..reply import Answer, Layer
 from ..request import ADMIN_KEY, CONTROL, Request
 from ..sandboxes.entry import folded
 from ..server import Server
-from ..target import Target
+from ..work import Target
 from .access import check_control, is_from_elsewhere
-from .answers import Answer, Layer
 from .hops import NotThere
 from .hosts import OPEN_CONTROL, Hosts
 from .way import HOLDER, REQUEST, TARGET, TOKEN, TRACE, Holder
@@ -166,9 +166,7 @@ class SandboxSelection:
             request.received_at, sandbox.timers.jobs, stands=sandbox.status.is_advancing
         )
         prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
-        target = Target(self._sandboxes, sandbox, path, prefix)
-        if is_pending:
-            target.pending = sandbox
+        target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
         scope[TARGET], scope[TRACE] = target, target.begin(request)
         if not is_up_to_date:
             return self._later(target, scope, receive, send)

@@ -34,8 +34,8 @@ from ...core.problem import (
 from ...core.record import has_more_values, is_deeper_than
 from ...core.text import warning_of
 from ...domain.documents import checks_digits
+from ..reply import Answer, Layer
 from ..request import Request
-from .answers import Answer, Layer
 from .endpoint import Endpoint
 from .shapes import Place, free_maps, shape_of, validated_parameters, validator_of_handler
 from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread

@@ -48,7 +48,7 @@ class MadeSandboxes(LoadedSandboxes):
         """The scenarios that a request may name, besides the one that the server was
         started with.
         """
-        return known_scenarios(self.factory.seeding.fixtures)
+        return known_scenarios()
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False
@@ -204,7 +204,7 @@ class MadeSandboxes(LoadedSandboxes):
         await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
         sandbox.origin.first_clock = sandbox.clock.now, sandbox.clock.frozen
-        derive_keys(sandbox, self.factory.secret)
+        derive_keys(sandbox)
         if deliver:
             sandbox.speak()
         return await self._admit(sandbox, origin.name, ttl)

@@ -16,7 +16,7 @@ from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage.admitting import Admitted, admit
 from ...storage.exports import adopted, traces_of
-from ...storage.fitting import Fitting, Shapes
+from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, damaged, unpack
 from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
@@ -38,15 +38,11 @@ class SandboxFactory:
         settings: Settings,
         worker: BackgroundWorker,
         *,
-        secret: bytes,
         control_secret: bytes,
     ) -> None:
-        """`secret` signs; `control_secret` is random, whatever the seed, and makes the
-        control keys.
-        """
+        """`control_secret` is random, whatever the seed, and makes the control keys."""
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
-        self.secret, self.control_secret = secret, control_secret
-        self.shapes = Shapes(seeding.fixtures)
+        self.control_secret = control_secret
         self.contract: str = rules.converter.contract["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
@@ -66,7 +62,7 @@ class SandboxFactory:
         settings = self.settings
         if now is None:
             now = settings.now
-        clock, ids = Clock(now), Ids(seed, self.secret, name)
+        clock, ids = Clock(now), Ids(seed, self.rules.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
         origin = Origin(seed, scenario, self.rules.settings)
         sandbox = Sandbox(
@@ -98,7 +94,7 @@ class SandboxFactory:
 
     def permitted(self, scenario: str) -> str:
         """The scenario if a request may name it, else the server's own."""
-        if scenario in known_scenarios(self.seeding.fixtures):
+        if scenario in known_scenarios():
             return scenario
         return self.settings.scenario
 
@@ -110,15 +106,15 @@ class SandboxFactory:
 
         Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
         """
-        reading = unpack(file, self.shapes.check)
+        reading = unpack(file, check_line)
         _, header = next(reading)  # a file without one is refused
         keyless, contract = header["format"] == RECORDING, header["contract"]["digest"]
         shared = Body()
-        rewrite = adopted(self.secret, anew=not header["secrets"], keyless=keyless, abroad=abroad)
+        rewrite = adopted(anew=not header["secrets"], keyless=keyless, abroad=abroad)
         empty = self.carried(generation, name)
 
         def begin() -> Reader:
-            return Reader(empty, rewrite, Fitting(self.rules, self.shapes, contract), shared)
+            return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
 
         snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
         reader = own = begin()
@@ -141,7 +137,7 @@ class SandboxFactory:
         sandbox = own.state.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
             sandbox.clock.set(sandbox.clock.resumed())
-        found = admit(own, snapshots.values(), self.secret)
+        found = admit(own, snapshots.values())
         for trace in traces_of(
             requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
         ):
@@ -154,7 +150,7 @@ class SandboxFactory:
     ) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
         sandbox = self.empty(name, generation, scenario, seed, now)
-        self.seeding.fill(sandbox, self.secret)
+        self.seeding.fill(sandbox)
         return self._own(sandbox)
 
     async def begin(
@@ -168,9 +164,9 @@ class SandboxFactory:
         try:
             sandbox = self.empty(name, generation, scenario, seed, now)
             # else one like it is kept: that takes no time
-            if not self.seeding.copy(sandbox, self.secret):
+            if not self.seeding.copy(sandbox):
                 self._filling[name] = sandbox, sandbox.clock.now
-                await self._filler.beside(lambda: self.seeding.fill(sandbox, self.secret))
+                await self._filler.beside(lambda: self.seeding.fill(sandbox))
             return self._own(sandbox)
         except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", name, error)
@@ -192,7 +188,7 @@ class SandboxFactory:
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A sandbox that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
-        derive_keys(sandbox, self.secret)
+        derive_keys(sandbox)
         sandbox.status.held_before = sandbox.events.raised
         return sandbox
 

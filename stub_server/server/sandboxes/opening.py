@@ -30,7 +30,7 @@ def opened(
     about = orjson.loads(kept.about)
     try:
         states = _read_states(factory, session, number, kept, about)
-        found = admit(states.own, states.snapshots, factory.secret, trusted=True)
+        found = admit(states.own, states.snapshots, trusted=True)
     except ValueError as error:
         raise _unreadable(error) from None
     sandbox = found.sandbox
@@ -103,8 +103,8 @@ def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Bod
     """
     fitting = None
     if contract != factory.contract:
-        fitting = Fitting(factory.rules, factory.shapes, contract)
-    return Reader(factory.carried(generation), adopted(factory.secret, anew=False), fitting, shared)
+        fitting = Fitting(factory.rules, contract)
+    return Reader(factory.carried(generation), adopted(anew=False), fitting, shared)
 
 
 def _read(reader: Reader, lines: Iterable[bytes]) -> int:

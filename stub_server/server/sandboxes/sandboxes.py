@@ -13,7 +13,7 @@ from ...core.problem import Conflict, Refusal, gone
 from ...core.record import Body, Record
 from ...core.slices import Sliced
 from ...core.text import glob
-from ...data.keys import keep_newest, ready_pair, renewed
+from ...data.keys import keep_newest, renewed
 from ...engine.draft import Draft
 from ...engine.history import free, go_back
 from ...engine.resources import change_key, drop_key
@@ -97,7 +97,7 @@ class Sandboxes(MadeSandboxes):
         if not self.settings.is_public:
             return None
         named = f"pay/{sandbox.identity}/{order}".encode()
-        return "sk_pay_" + hmac.digest(self.factory.secret, named, "sha256").hex()[:32]
+        return "sk_pay_" + hmac.digest(sandbox.rules.secret, named, "sha256").hex()[:32]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
@@ -233,7 +233,6 @@ class Sandboxes(MadeSandboxes):
             entry = await self._present(name)
             sandbox = entry.sandbox
             earlier, number = sandbox.origin.generation, sandbox.log.number
-            ready = sandbox.origin.credentials
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
                 made = self._renew_keys(sandbox, cause)
@@ -245,7 +244,6 @@ class Sandboxes(MadeSandboxes):
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
-                    sandbox.origin.credentials = ready
                 raise
             await self.worker.in_slices(dropping)
             return entry, made
@@ -258,11 +256,10 @@ class Sandboxes(MadeSandboxes):
             for record in [table.rows[key] for key in table.order]:
                 if record.id in sandbox.origin.seeded_keys:
                     row = table.parse(record)
-                    change_key(draft, row, *renewed(sandbox, row, self.factory.secret))
+                    change_key(draft, row, *renewed(sandbox, row))
                 else:
                     others.append((store, record))
             draft.record()
-        sandbox.origin.credentials = ready_pair(sandbox, self.factory.secret)
         return others
 
     async def delete(self, name: str) -> None:
@@ -294,7 +291,7 @@ class Sandboxes(MadeSandboxes):
         Returns the sandbox's entry and the step. Readers of its events begin again. Raises
         Conflict.
         """
-        keep_newest(then, sandbox, self.factory.secret)
+        keep_newest(then, sandbox)
         old = sandbox.own_tables()
         step = go_back(sandbox, then, cause, instant, since)
         entry = self.entry(sandbox.name)

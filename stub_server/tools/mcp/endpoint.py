@@ -21,9 +21,9 @@ from ...contract.secrets import KEY_HEADERS
 from ...core.problem import BadRequest, Refusal
 from ...server.layers import inside
 from ...server.layers.access import with_bearer_key
-from ...server.layers.answers import Answer, Forwarded, not_allowed
 from ...server.layers.inside import Question, Reply
 from ...server.layers.validation import MOST_VALUES
+from ...server.reply import Answer, Forwarded, not_allowed
 from ...server.request import CONTROL_KEY, LARGEST_BODY, Request
 from ...server.sandboxes.sandboxes import Sandboxes
 from ...server.work import Work

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ...contract.schema import Validator
 from ...contract.source import read
 from ...core.members import given
-from ...core.shipped import data_dir
+from ...core.shipped import FIXTURES
 from ...server.layers.violations import details_of
 from .acting import act
 from .calling import refused
@@ -30,7 +30,7 @@ log = logging.getLogger("stub_server")
 @cache
 def tools() -> Mapping[str, Json]:
     """The tools by name, as the file has them."""
-    found: Mapping[str, Json] = read(data_dir("fixtures") / "agents.yaml")
+    found: Mapping[str, Json] = read(FIXTURES / "agents.yaml")
     return found
 
 

@@ -8,7 +8,7 @@ from difflib import unified_diff
 from typing import Any
 
 from ...contract.secrets import REDACTED
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from .recorded import json_of
 
 _NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))

@@ -12,9 +12,9 @@ from ...contract.source import nodes
 from ...core.clock import EARLIEST_START, LATEST_START
 from ...core.record import Body
 from ...core.timers import SENDING
-from ...data.keys import pair_of
+from ...data.keys import own_pair
+from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
-from ...engine.trace import Trace
 from ...server.tokens import Tokens
 from ...storage.exports import is_outside, step_for
 from ...storage.fitting import Fitting
@@ -62,8 +62,8 @@ class Callers:
     credentials.
     """
 
-    def __init__(self, tokens: Tokens, secret: bytes) -> None:
-        self._tokens, self._secret = tokens, secret
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
         self._made: dict[str, str] = {}
 
     def credential(self, sandbox: Sandbox, request: Trace) -> str:
@@ -76,7 +76,7 @@ class Callers:
         ident = caller.key_id
         if caller.kind == "public_key":
             return f"Bearer {_public_key(sandbox, ident)}"
-        usual = pair_of(self._secret, sandbox.origin.seed, ident, sandbox.identity)[1]
+        usual = own_pair(sandbox, ident)[1]
         return f"Bearer {self._made.get(ident, usual)}"
 
     def learn(self, answer: bytes) -> None:

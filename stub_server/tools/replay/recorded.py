@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ...core.record import object_in
-from ...engine.trace import Trace
+from ...engine.kept import Trace
 from ...server.journal.recordable import answered, named, recording_start
 from ...storage.package import BadFile
 

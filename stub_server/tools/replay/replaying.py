@@ -3,52 +3,36 @@ at their times.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ...app import create_app, data_dir
+from ...app import create_app
 from ...contract.secrets import KEY_HEADERS, REDACTED
 from ...core.clock import wall_from
 from ...core.record import Body
 from ...data.scenario import known_scenarios
+from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
-from ...engine.trace import Trace
 from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
 from ...storage.admitting import admit
 from ...storage.exports import adopted, outline, traces_of
-from ...storage.fitting import Fitting, Shapes
+from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, BadFile, damaged, unpack
 from ...storage.reading import Reader
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
-from .recorded import is_sent, last_step, reasons, seen
+from .recorded import is_sent, last_step, name_of, reasons, seen
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
-_SECRET = b"replay"
-
-
-class Outcome(NamedTuple):
-    """How a replay ended: the requests whose answers differ, each with its diff.
-
-    `compared` answers were the same; `skipped` are the ids of requests that were not sent, or not
-    compared, by reason. `unsent` is how many were left when the state had come to differ from the
-    recorded one. `contract` is that of the recording, where it is another one than this server's.
-    """
-
-    requests: int
-    compared: int
-    skipped: Mapping[str, Sequence[str]]
-    differing: Sequence[tuple[Trace, str]]
-    unsent: int
-    contract: Body | None
+_MOST_IDS = 20  # of the requests that were skipped for one reason
+_MOST_DIFFS = 5  # that are shown whole
 
 
 def settings_of(
@@ -82,7 +66,7 @@ def _scenario(recorded: str, file: Path | None) -> str:
     """The scenario of the recording's server by its name, or the file that it was. Raises
     BadFile.
     """
-    is_known = recorded in known_scenarios(data_dir("fixtures"))
+    is_known = recorded in known_scenarios()
     if is_known and file is not None:
         raise BadFile(
             "unfit", f"The recording has the shipped scenario {recorded}: leave out --scenario."
@@ -97,11 +81,9 @@ def _scenario(recorded: str, file: Path | None) -> str:
     return file.absolute().as_posix()
 
 
-async def replay(
-    data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None
-) -> Outcome:
-    """Read a recording and send its requests again; `scenario` is the file of its server, if it had
-    one of its own.
+async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Body:
+    """Read a recording and send its requests again; the report on the answers. `scenario` is the
+    file of its server, if it had one of its own.
 
     Raises BadFile, ContractError, ScenarioError.
     """
@@ -115,7 +97,7 @@ class Session:
 
     def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
         self.timepiece = Timepiece()
-        header, about, requests = outline(data, Shapes(data_dir("fixtures")).check)
+        header, about, requests = outline(data, check_line)
         self._held_before, self._contract = about["held"], header["contract"]
         if requests:
             self.timepiece.now = requests[0]["wall"]
@@ -123,16 +105,16 @@ class Session:
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
         factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
-        self._fitting = Fitting(factory.rules, factory.shapes, self._contract["digest"])
-        # Every API key gets the private half of `pair_of`.
-        rewrite = adopted(_SECRET, anew=not secrets, keyless=True, keeps_shown=True)
+        self._fitting = Fitting(factory.rules, self._contract["digest"])
+        # Every API key gets the private half of `own_pair`.
+        rewrite = adopted(anew=not secrets, keyless=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later = list(self._read(data))
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
         self.name = self._reader.state.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
-        self._callers = Callers(self._app.server.tokens, _SECRET)
+        self._callers = Callers(self._app.server.tokens)
         self._difference = partial(
             difference,
             other_secret=about["behaviour"]["has_secret"] or not secrets,
@@ -162,18 +144,24 @@ class Session:
     def _sandbox(self) -> Sandbox:
         return self._app.server.sandboxes.entry(self.name).sandbox
 
-    async def run(self) -> Outcome:
-        """Send the requests as long as they fit the state of the sandbox, and compare
-        the answers.
-        """
-        sandboxes, secret = self._app.server.sandboxes, self._settings.signing_secret(b"")
-        sandbox = admit(self._reader, (), secret).sandbox
+    async def _begin(self) -> None:
+        """Have the sandbox of the recording, in the state at its beginning."""
+        sandbox = admit(self._reader).sandbox
         if self._held_before != SILENT:
             self._held_before = min(self._held_before, sandbox.events.raised)
         sandbox.status.held_before = self._held_before
-        await sandboxes.put_in_place(sandbox)
-        compared, unsent, skipped = 0, 0, defaultdict[str, list[str]](list)
-        differing: list[tuple[Trace, str]] = []
+        await self._app.server.sandboxes.put_in_place(sandbox)
+
+    async def run(self) -> Body:
+        """Send the requests as long as they fit the state of the sandbox; the report on the
+        answers.
+
+        Requests that were skipped were not sent, or are not compared. Those that are `unsent` came
+        after the state had become another one than the recorded one.
+        """
+        await self._begin()
+        same, unsent, diffs = 0, 0, list[Body]()
+        skipped, differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for number, request in enumerate(self._requests, 1):
             reason, diff = self._skipped.get(request.id), ""
             reason = reason or self._steps.reason(request)
@@ -183,17 +171,33 @@ class Session:
                 else:
                     self._pass_over(request)
             except Diverged as error:
-                differing.append((request, f"--- recorded\n+++ replayed\n{error}"))
+                reason, diff = None, f"--- recorded\n+++ replayed\n{error}"
                 unsent = len(self._requests) - number
-                break
             if reason is not None:
                 skipped[reason].append(request.id)
             elif diff:
-                differing.append((request, diff))
+                differing[name_of(request)].append(request.id)
+                diffs.append(
+                    {"id": request.id, "method": request.method, "path": request.path, "diff": diff}
+                )
             else:
-                compared += 1
-        contract = self._contract if self._fitting.is_other else None
-        return Outcome(len(self._requests), compared, skipped, differing, unsent, contract)
+                same += 1
+            if unsent:
+                break
+        by_reason = {}
+        for reason, idents in skipped.items():
+            by_reason[reason] = {"count": len(idents), "ids": idents[:_MOST_IDS]}
+        return {
+            "ok": not diffs,
+            "requests": len(self._requests),
+            "same": same,
+            "aside": sum(map(len, skipped.values())),
+            "unsent": unsent,
+            "aside_by_reason": by_reason,
+            "differing": dict(differing),
+            "contract": self._contract if self._fitting.is_other else None,
+            "diffs": diffs[:_MOST_DIFFS],
+        }
 
     def _pass_over(self, request: Trace) -> None:
         """Take what a request did without sending it, and note it: a later rewind may name it.

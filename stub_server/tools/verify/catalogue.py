@@ -36,6 +36,11 @@ class Resource:
     lifecycle: Lifecycle | None
 
     @property
+    def create(self) -> Operation:
+        """The first of its creations."""
+        return self.creates[0]
+
+    @property
     def role(self) -> str:
         """What requests call the record: `the project`."""
         return role_of(self.key)

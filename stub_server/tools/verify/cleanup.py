@@ -4,10 +4,9 @@ import asyncio
 from contextlib import suppress
 from time import monotonic
 
-from ...contract.document import JSON, Operation
+from ...contract.document import Operation
 from .catalogue import Catalogue, Resource, queried, records_at
-from .exchange import Request, bearer
-from .target import TRIES, Away, Target, together
+from .target import Away, Target, together
 
 _SEARCHED = 20  # pages of a list in which a record is looked for
 _PAGE = 100
@@ -20,10 +19,10 @@ Made = dict[str, Resource]
 class Cleanup:
     """One per run."""
 
-    def __init__(self, catalogue: Catalogue, token: str, tag: str) -> None:
+    def __init__(self, catalogue: Catalogue, target: Target, tag: str) -> None:
         """The names of the run's records contain `tag`."""
         self.tag = tag
-        self._catalogue, self._headers = catalogue, bearer(token)
+        self._catalogue, self._target = catalogue, target
         self._made: list[Made] = []
         self._noted: set[str] = set()  # ids of all records that were ever made
         self.is_cut_short = False
@@ -48,7 +47,7 @@ class Cleanup:
             _path_of(resource, ident) for made in self._made for ident, resource in made.items()
         ]
 
-    async def finish(self, target: Target, *, may_have_made: bool) -> None:
+    async def finish(self, *, may_have_made: bool) -> None:
         """Remove what all journeys have left, and what lists have besides: something
         `may_have_made` more.
         """
@@ -56,40 +55,36 @@ class Cleanup:
         if not self.is_cut_short:
             return
         with suppress(TimeoutError, Away):
-            async with asyncio.timeout(target.until - monotonic()):
+            async with asyncio.timeout(self._target.until - monotonic()):
                 # A record may have made another, as an order its customer, or was made without an
                 # answer.
-                await together(
-                    *(self._search(target, kind) for kind in self._catalogue.resources.values())
-                )
-                await together(*(self.remove(target, made) for made in self._made))
+                await together(*map(self._search, self._catalogue.resources.values()))
+                await together(*map(self.remove, self._made))
                 self.is_cut_short = False
 
-    async def remove(self, target: Target, made: Made) -> None:
+    async def remove(self, made: Made) -> None:
         """Delete records, else archive them, the newest first: they refer to others.
 
         What cannot be removed stays.
         """
         for ident, resource in reversed([*made.items()]):
-            if await self._removed(target, resource, ident):
+            if await self._removed(resource, ident):
                 made.pop(ident, None)
 
-    async def _removed(self, target: Target, resource: Resource, ident: str) -> bool:
+    async def _removed(self, resource: Resource, ident: str) -> bool:
         key = f"{{{resource.key}}}"
         if resource.delete is not None:
             path = resource.delete.path.replace(key, ident)
-            answer = await target.send(Request("DELETE", path, "", self._headers), TRIES)
+            answer = await self._target.ask("DELETE", path)
             if answer.is_success or answer.status == 404:
                 return True
-        headers = (*self._headers, ("Content-Type", JSON))
         for each in self._catalogue.document.operations.values():
             if each.path.endswith(f"{key}/archive"):
                 path = each.path.replace(key, ident)
-                answer = await target.send(Request("POST", path, "", headers, b"{}"), TRIES)
-                return answer.is_success
+                return (await self._target.ask("POST", path, b"{}")).is_success
         return False
 
-    async def _search(self, target: Target, resource: Resource) -> None:
+    async def _search(self, resource: Resource) -> None:
         """Note the records of a list that contain the run's tag and are not known yet.
 
         A list that cannot be searched is read, newest first, while its pages have records of this
@@ -102,8 +97,8 @@ class Cleanup:
         search = f"&search={self.tag}" if "search" in queried(listing) else ""
         for page in range(1, _SEARCHED + 1):
             query = f"page={page}&limit={_PAGE}{search}"
-            request = Request("GET", listing.path, query, self._headers)
-            entries = records_at((await target.send(request, TRIES)).json(), steps)
+            answer = await self._target.ask("GET", listing.path, query=query)
+            entries = records_at(answer.json(), steps)
             own = {str(each["id"]) for each in entries if "id" in each and self.tag in str(each)}
             made |= dict.fromkeys(own - self._noted, resource)
             self._noted |= own
@@ -113,5 +108,5 @@ class Cleanup:
 
 def _path_of(resource: Resource, ident: str) -> str:
     key, shown = f"{{{resource.key}}}", resource.read or resource.update
-    path = f"{resource.creates[0].path}/{key}" if shown is None else shown.path
+    path = f"{resource.create.path}/{key}" if shown is None else shown.path
     return path.replace(key, ident)

@@ -6,10 +6,11 @@ must stay the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from ...contract.document import Operation
+from ...contract.formats import is_date_time
+from ...core.clock import parse_iso
 from ...core.record import Body
 from .catalogue import Steps, at, leaves
 from .probes import Names, Roles, is_id
@@ -259,10 +260,5 @@ def _kind(value: Any) -> type:
 
 def instant_of(value: Any) -> float | None:
     """The seconds since 1970 of a text that is an instant; None for any other value."""
-    if not isinstance(value, str) or not 20 <= len(value) <= 40 or value[10:11] not in ("T", "t"):
-        return None
-    try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return found.timestamp() if found.tzinfo is not None else None
+    is_instant = isinstance(value, str) and is_date_time(value)
+    return parse_iso(value) / 1000 if is_instant else None

@@ -12,16 +12,13 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from ...core.text import counted, json_text, printable, printable_lines
 from ...version import __version__
 from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, cut, listed
+from .judging import Run
 
 _SKIPPED = {
     "diverges": "The baseline hides what diverges here.",
     "unreached": "Out of reach.",
     "none": "The contract has nothing to try here.",
 }
-_LEVELS = {"documented": "error", "assumed": "warning"}
-_SARIF = ("target", "contract", "mode", "seed", "coverage")
-_JSON = (*_SARIF, "seconds", "requests", "exit", "tag", "left_behind")
-_DIVERGENCE = ("fingerprint", "operations", "title", "basis", "pointer", "count", "overlay")
 
 
 def text(report: Report) -> str:
@@ -43,20 +40,7 @@ def _lines_of(it: Divergence) -> str:
 
 def json(report: Report) -> str:
     """The report as a JSON object; docs/verify.md has its shape."""
-    shown: dict[str, Any] = {name: getattr(report, name) for name in _JSON}
-    shown["operations"] = [{"operationId": name, **row} for name, row in report.rows.items()]
-    shown["unreached"] = [
-        {"operationId": each.operation, "status": each.status, "reason": each.reason}
-        for each in report.unreached
-    ]
-    shown["divergences"] = [_divergence(each) for each in report.divergences]
-    return json_text(shown, indent=2)
-
-
-def _divergence(it: Divergence) -> dict[str, Any]:
-    shown = {name: getattr(it, name) for name in _DIVERGENCE}
-    shown |= {name: getattr(it, name)._asdict() for name in ("request", "target", "expected")}
-    return {**shown, "class": it.kind, "operationId": it.operation}
+    return _rendered("report.json", report=report)
 
 
 def junit(report: Report) -> str:
@@ -79,37 +63,12 @@ def sarif(report: Report) -> str:
     """The report as a SARIF log: errors depart from what is documented, warnings from
     what is assumed.
     """
-    rules = [
-        {"id": name, "shortDescription": {"text": meaning}} for name, meaning in CLASSES.items()
-    ]
-    run = {
-        "tool": {"driver": {"name": "stub-server verify", "version": __version__, "rules": rules}},
-        "invocations": [{"executionSuccessful": report.exit in (0, 1), "exitCode": report.exit}],
-        "results": [_result(divergence) for divergence in report.divergences],
-        "properties": {name: getattr(report, name) for name in _SARIF},
-    }
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2)
+    return _rendered("report.sarif", report=report)
 
 
-def _result(it: Divergence) -> dict[str, Any]:
-    place = {
-        "artifactLocation": {"uri": quote(it.line.file)},
-        "region": {"startLine": it.line.number},
-    }
-    # Placeholders and links have a meaning in messages (3.11.5 and 3.11.6).
-    message = _lines_of(it).replace("{", "{{").replace("}", "}}").replace("](", "] (")
-    return {
-        "ruleId": it.kind,
-        "ruleIndex": RANKS[it.kind],
-        "level": _LEVELS[it.basis],
-        "message": {"text": message},
-        "locations": [{"physicalLocation": place}],
-        # GitHub matches alerts of several runs only by this name.
-        "partialFingerprints": {"primaryLocationLineHash": it.fingerprint},
-        "occurrenceCount": it.count,
-        "properties": {name: getattr(it, name) for name in ("basis", "pointer", "operations")},
-    }
+def notes(run: Run) -> list[str]:
+    """Sentences about what a run could not do."""
+    return _rendered("notes.txt", run=run, target=run.target, cleanup=run.cleanup).splitlines()
 
 
 def overlay(report: Report) -> str:
@@ -136,12 +95,15 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.globals |= {"classes": CLASSES, "costly": COSTLY, "groups": GROUPS}
+_TEMPLATES.globals |= {"ranks": RANKS, "version": __version__}
 _TEMPLATES.filters |= {
     "counted": counted,
     "counts": Counter,
     "cut": cut,
     "folder": lambda path: path.rpartition("/")[0],
+    "json": json_text,
     "listed": listed,
+    "quoted": quote,
     "one_line": lambda text: printable(" ".join(text.split())),
     "printable": printable,
     "printable_lines": printable_lines,

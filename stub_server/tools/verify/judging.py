@@ -27,7 +27,7 @@ from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import BESIDE, CLASSES, GROUPS, RANKS, Finding, Said
+from .findings import BESIDE, CLASSES, RANKS, Finding, Said
 from .merging import Ledger
 from .probes import Flaw, Probe, Roles, roles_in
 from .showing import Showing
@@ -80,11 +80,16 @@ class Run(Ledger):
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
         self.target = Target(
-            options.url, options.headers, options.trusted, on_exchange, options.proxy
+            options.url,
+            options.headers,
+            options.trusted,
+            on_exchange,
+            options.proxy,
+            options.token,
         )
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
-        self.cleanup = Cleanup(self.catalogue, options.token, f"verify-{self.tag}")
+        self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.showing = Showing(document, base_of(options.url), values=options.write)
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
         self.conformity = Conformity(document, self.showing)
@@ -111,16 +116,6 @@ class Run(Ledger):
         """Classes of a success in place of a refusal, by its code."""
         for keys in document.unique.values():
             self.kinds |= {str(key.code): "uniqueness" for key in keys}
-
-    def answered(self, probe: Probe, operation: Operation, status: int) -> None:
-        """Note that the answer to a probe was judged."""
-        about = (probe.about or operation).id
-        self.pairs.add((operation.id, status))
-        if probe.group in GROUPS:
-            self.groups[operation.id].add(probe.group)
-            self.groups[about].add(probe.group)
-        if probe.suspect:
-            self.suspected[probe.suspect].add(about)
 
 
 class Judge:

@@ -80,6 +80,13 @@ class Ledger:
         self.groups: dict[str, set[str]] = defaultdict(set)
         self.suspected: dict[str, set[str]] = defaultdict(set)
 
+    def answered(self, operation: str, status: int, group: str, about: str = "") -> None:
+        """Note that an answer was judged, which may be about another operation too."""
+        self.pairs.add((operation, status))
+        if group in GROUPS:
+            self.groups[operation].add(group)
+            self.groups[about or operation].add(group)
+
     def divergences(self) -> list[Divergence]:
         """The divergences, with their lines in the contract."""
         answered = [name for name, status in self.pairs if 200 <= status < 300]

@@ -55,8 +55,7 @@ class Observed(Ledger):
                 self._examples.setdefault((each.kind, each.pointer, each.cause), exchange)
         if operation is not None:
             self.requests += 1
-            self.pairs.add((operation.id, status))
-            self.groups[operation.id].add(group)
+            self.answered(operation.id, status, group)
             self._examples.setdefault((operation.id, status), exchange)
         return findings
 

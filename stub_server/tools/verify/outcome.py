@@ -15,7 +15,7 @@ from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
 from .findings import CLASSES, Finding, Report, Unreached, contract_of
-from .forms import FORMS, overlay
+from .forms import FORMS, notes, overlay
 from .har import read
 from .judging import Options, Run
 from .observed import Observed
@@ -172,7 +172,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
             raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
-    return Outcome(report, _notes(run))
+    return Outcome(report, notes(run))
 
 
 def _as_shown(finding: Finding, run: Run) -> Finding:
@@ -182,7 +182,8 @@ def _as_shown(finding: Finding, run: Run) -> Finding:
     """
     operation = run.document.operations.get(finding.operation)
     record = None if operation is None else run.catalogue.record_at(operation)
-    if record is None or finding.kind not in ("not-persisted", "reference"):
+    is_gone = finding.target.status >= 400  # the whole record
+    if record is None or is_gone or finding.kind not in ("not-persisted", "reference"):
         return finding
     # of an object or a map, whether it is shown at all
     place = tuple(finding.cause.split("."))[: len(record[0]) + 1]
@@ -199,28 +200,6 @@ def hide(report: Report, known: Collection[str]) -> None:
     """Leave out the divergences whose fingerprints are known, and count them."""
     shown = [divergence for divergence in report.divergences if divergence.fingerprint not in known]
     report.hidden, report.divergences = len(report.divergences) - len(shown), shown
-
-
-def _notes(run: Run) -> list[str]:
-    """Sentences about what a run could not do."""
-    target, lost = run.target, len(run.unanswered)
-    notes = {
-        f"The run ended early: the backend {run.away}. The report has what was learned until"
-        " then.": run.away,
-        "Interrupted: the report has what was learned until then.": run.is_interrupted,
-        f"The budget of {run.options.budget:g} s is used up: raise it with --budget, or limit the"
-        " run with --only.": run.is_late,
-        f"The backend answered 429 to {target.limited:,} requests, which were repeated when it"
-        " asked for that.": target.limited,
-        f"{target.repeated:,} requests got no answer at first and were repeated. Where this left"
-        " the state of a record unknown, the rest of the journey was skipped.": target.repeated,
-        "The backend may have more records of this run than are listed: it did not answer"
-        f" {lost:,} requests.": lost,
-        "All records have the same `createdAt`: instants were not compared.": len(run.created) == 1,
-        "Cleaning up was cut short: search the backend for records whose names begin with"
-        f" {run.cleanup.tag}.": run.cleanup.is_cut_short,
-    }
-    return [note for note, is_so in notes.items() if is_so]
 
 
 def _unreached(run: Runner) -> Iterator[Unreached]:
@@ -255,7 +234,7 @@ def _reason(run: Runner, operation: Operation, response: Response) -> str:
     if costs(operation) and not options.charges:
         return "needs --charges"
     for needed in run.builder("needs").needs(operation):
-        name = needed.creates[0].id
+        name = needed.create.id
         if name in rights.closed:
             return f"needs {name}: {rights.closed[name]}"
     return ""

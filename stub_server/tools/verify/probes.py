@@ -3,15 +3,24 @@ what builds probes.
 """
 
 import re
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from ...contract.document import JSON, Operation
+from ...contract.formats import is_uuid
 from ...contract.source import Json
 from ...core.record import Body
-from .catalogue import Catalogue, Resource, leaves, path_names, pointer_of, role_of, with_leaves
+from .catalogue import (
+    Catalogue,
+    Resource,
+    body_of,
+    leaves,
+    path_names,
+    pointer_of,
+    role_of,
+    with_leaves,
+)
 from .exchange import Answer
 from .variants import NOWHERE, Variants
 
@@ -24,7 +33,6 @@ SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""
 UNKNOWN_ID = "{the unknown id}"
 _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,6 @@ class Probe:
     - `narrowed`: the list has only the journey's own records.
     - `about` is the operation to which a divergence belongs, such as the creation that a read
       shows.
-    - `is_checked`: the record that it makes or changes is read again.
     - `is_alone`: it is sent to the target only, which is to accept it.
     - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
@@ -63,7 +70,6 @@ class Probe:
     keeps: bool = False
     narrowed: bool = False
     about: Operation | None = None
-    is_checked: bool = True
     is_alone: bool = False
     is_quiet: bool = False
 
@@ -103,8 +109,6 @@ class Seen(NamedTuple):
 Asked = Probe | Flaw
 Journey = Generator[Asked, Seen, None]
 """Yields probes in order, on records of its own, and is sent what each was answered."""
-Sent = Generator[Asked, Seen, Seen]
-"""Yields probes, and returns what the last one was answered."""
 
 
 class Names(NamedTuple):
@@ -177,7 +181,7 @@ def roles_in(value: Any) -> Iterator[str]:
 
 def is_id(value: Any) -> bool:
     """Whether a value is an identifier that servers draw."""
-    return isinstance(value, str) and _UUID(value) is not None
+    return isinstance(value, str) and is_uuid(value) is not None
 
 
 class Builder:
@@ -214,12 +218,6 @@ class Builder:
         """Whether the options and the credential allow an operation to succeed."""
         return (self._charges or not costs(operation)) and operation.id not in self._closed
 
-    def may_prepare(self, operation: Operation) -> bool:
-        """Whether they allow it, and the creation of the records that it needs."""
-        return self.may(operation) and all(
-            self.may(resource.creates[0]) for resource in self.needs(operation)
-        )
-
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""
         for resource in self.catalogue.resources.values():
@@ -232,6 +230,16 @@ class Builder:
         resource = self.resource_of(operation)
         return resource if resource is not None and operation == resource.update else None
 
+    def write(
+        self, operation: Operation, body: Any, learns: str, pointer: str = "", **more: Any
+    ) -> Probe:
+        """A request with a body; a record that it creates is another one of its kind."""
+        kind = self.catalogue.made_by(operation)
+        asked = {"group": "accepts", "makes": f"{kind.role} more" if kind else "", **more}
+        return self.probe(
+            operation, learns=learns, pointer=pointer or body_of(operation), body=body, **asked
+        )
+
     def path(self, operation: Operation, **others: str) -> str:
         """The path with roles for ids; `others` are values of path parameters, percent-encoded."""
         names = path_names(operation)
@@ -239,32 +247,27 @@ class Builder:
             {name: others.get(name, placeholder(role_of(name))) for name in names}
         )
 
+    def kind_of(self, role: str) -> Resource | None:
+        """The kind of record that plays a role, or that has a member of this name, such as
+        `the public key`.
+        """
+        kinds = self.catalogue.resources.values()
+        for kind in kinds:
+            if kind.role == role.removesuffix(" more"):
+                return kind
+        member = role.removeprefix("the ").replace(" ", "_")
+        for kind in kinds:
+            if member in self.document.schema(kind.schema)["properties"]:
+                return kind
+        return None
+
     def needs(self, operation: Operation) -> list[Resource]:
         """The kinds of records that a request names, each after those that it needs itself."""
-        named = path_names(operation)
-        roles = [role_of(name) for name in named] + list(roles_in(self.body(operation)))
-        roles += [resource.role for name in named for resource in self._with_member(name)]
         found: list[Resource] = []
-        for resource in self.catalogue.resources.values():
-            if resource.role in roles:
-                for needed in (*self.needs(resource.creates[0]), resource):
-                    if needed not in found:
-                        found.append(needed)
-        return found
-
-    def _with_member(self, parameter: str) -> Iterator[Resource]:
-        """The kinds of records with a member that is the value of a path parameter, such
-        as `publicKey`.
-        """
-        member = "".join(
-            f"_{letter.lower()}" if letter.isupper() else letter for letter in parameter
-        )
-        for resource in self.catalogue.resources.values():
-            if (
-                not parameter.endswith("Id")
-                and member in self.document.schema(resource.schema)["properties"]
-            ):
-                yield resource
+        for kind in map(self.kind_of, roles_in([self.path(operation), self.body(operation)])):
+            if kind is not None:
+                found += [*self.needs(kind.create), kind]
+        return [*{kind.key: kind for kind in found}.values()]
 
     def properties(self, operation: Operation) -> Mapping[str, Json]:
         """The schemas of the members of a body, by their names."""
@@ -357,40 +360,42 @@ class Builder:
             for name, value in body.items()
         }
 
-    def make(self, resource: Resource, **changes: Any) -> Journey:
-        """Create a record that plays the resource's role from then on."""
-        operation = resource.creates[0]
-        body = {**self.plain(operation), **changes}
-        yield self.probe(
-            operation, SETUP, f"make {resource.role}", body=body, makes=resource.role, keeps=True
-        )
-        self.present[resource.role] = body
+    def make(self, resource: Resource, role: str = "", **changes: Any) -> Probe:
+        """Create a record that plays a role from then on: that of its kind, or another one.
 
-    def delete(self, resource: Resource, role: str) -> Journey:
-        """Delete a record that is no longer needed, if that is possible: some kinds are
-        limited in number.
+        Raises KeyError where the credential or the options do not allow it.
         """
-        if resource.delete is not None:
-            self.present.pop(role, None)
-            path = self.path(resource.delete, **{resource.key: placeholder(role)})
-            learns = f"delete {role}"
-            yield self.probe(resource.delete, SETUP, learns, path=path, suspect="lifecycle")
+        operation, makes = resource.create, role or resource.role
+        if not self.may(operation):
+            raise KeyError(makes)
+        body = {**self.plain(operation), **changes}
+        return self.probe(operation, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
 
-    def prepare(self, operation: Operation) -> Journey:
-        """Make the records that an operation needs, as far as they are not there."""
-        for resource in self.needs(operation):
-            if resource.role not in self.present:
-                yield from self.make(resource)
-        test = self.document.operations.get("sendTestWebhook")
-        if "{logId}" in operation.path and test is not None and self.may(test):
-            yield from self.prepare(test)
-            yield self.probe(test, SETUP, "send a test", body={}, makes="the log", keeps=True)
+    def missing(self, role: str) -> Probe | None:
+        """What makes the record that a request names, if it is not there."""
+        kind, test = self.kind_of(role), self.document.operations.get("sendTestWebhook")
+        if kind is not None:
+            makes = role if role.startswith(kind.role) else kind.role
+            return None if makes in self.present else self.make(kind, makes)
+        if role != "the log" or role in self.present or test is None or not self.may(test):
+            return None
+        return self.probe(test, SETUP, "send a test", body={}, makes=role, keeps=True)
 
-    def prepared(self, operation: Operation, journey: Journey) -> Journey:
-        """A journey with what its operation needs, if that may be made."""
-        if self.may_prepare(operation):
-            yield from self.prepare(operation)
-            yield from journey
+    def ready(self, resource: Resource) -> Journey:
+        """Create a record of a kind, if there is none."""
+        make = self.missing(resource.role)
+        if make is not None:
+            yield make
+
+    def removal(self, role: str) -> Probe | None:
+        """Delete the record that plays a role, if that is possible: some kinds are limited in
+        number.
+        """
+        kind = self.kind_of(role)
+        if kind is None or kind.delete is None or self.present.pop(role, None) is None:
+            return None
+        path = self.path(kind.delete, **{kind.key: placeholder(role)})
+        return self.probe(kind.delete, SETUP, f"delete {role}", path=path, suspect="lifecycle")
 
     def _with_roles(self, name: str, value: Any) -> Any:
         """A value of a member with roles in place of ids."""
@@ -409,23 +414,11 @@ def without_role(body: Any, role: str) -> Any:
     return with_leaves(body, lambda leaf: UNKNOWN_ID if leaf == placeholder(role) else leaf)
 
 
-class Chain(NamedTuple):
-    """Journeys that share records, and their builder."""
-
-    builder: Builder
-    journeys: Iterable[Journey]
-
-
 def costs(operation: Operation) -> bool:
     """Whether an operation may cost money or reach somebody: orders, and deliveries of webhooks."""
     return operation.method == "POST" and (
         operation.tag == "Orders" or bool({"test", "retry"} & set(operation.path.split("/")))
     )
-
-
-def encoded(value: str) -> str:
-    """A value as a path contains it."""
-    return quote(value, safe="")
 
 
 def query_text(value: Any) -> str:

@@ -3,26 +3,26 @@
 import asyncio
 import signal
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 
 import orjson
 
-from ...contract.document import JSON, Operation
+from ...contract.document import Operation
 from ...contract.formats import formats
 from ...contract.schema import Schemas
 from ...domain.documents import is_document_here, is_document_unchecked
 from ...server.explain.mending import Mender
-from .exchange import Exchange, Request, bearer
+from .exchange import Exchange, Request
 from .journeys.accepting import accepts
 from .journeys.listing import finds, finds_logs, reads
 from .journeys.records import depends, moves, remembers, unique
 from .journeys.refusing import limited, refuses_all, strangers
 from .judging import Options, Run
-from .probes import Builder, Chain, Journey
-from .target import AT_ONCE, KEY, PERSON, TRIES, Away, rights_of, together
+from .probes import Builder, Journey
+from .target import AT_ONCE, KEY, PERSON, Away, rights_of, together
 from .twin import Twin
 from .variants import Variants
 from .walking import Walk
@@ -55,20 +55,20 @@ class Runner(Run):
         """
         began, target = monotonic(), self.target
         target.until = began + self.options.budget
-        with _cancelling_on_signals():
-            try:
-                async with asyncio.timeout(self.options.budget):
-                    await self._send_all()
-            except TimeoutError:
-                self.is_late = True
-                self.away = "" if target.answers else "does not answer"
-            except asyncio.CancelledError:
-                self.is_interrupted = True
-            except Away as error:
-                self.away = str(error)
-            target.until = monotonic() + TIDYING
-            with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-                await self.cleanup.finish(target, may_have_made=bool(self.unanswered))
+        _cancel_on_signals()
+        try:
+            async with asyncio.timeout(self.options.budget):
+                await self._send_all()
+        except TimeoutError:
+            self.is_late = True
+            self.away = "" if target.answers else "does not answer"
+        except asyncio.CancelledError:
+            self.is_interrupted = True
+        except Away as error:
+            self.away = str(error)
+        target.until = monotonic() + TIDYING
+        with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
+            await self.cleanup.finish(may_have_made=bool(self.unanswered))
         await target.close()
         self.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]
@@ -82,9 +82,10 @@ class Runner(Run):
         for each in self.document.operations.values():  # what a credential is shows only in all
             if self.options.write or each.method == "GET":
                 asked.append(each)
-        self.rights = await rights_of(self.target, self.options.token, asked, self.unknown_id)
-        nowhere = Request("GET", "/v2/verify-unknown", "", bearer(self.options.token))
-        self.conformity.learn_nowhere(Exchange(nowhere, await self.target.send(nowhere, TRIES)))
+        self.rights = await rights_of(self.target, asked, self.unknown_id)
+        nowhere = Request("GET", "/v2/verify-unknown")
+        answer = await self.target.ask(nowhere.method, nowhere.path)
+        self.conformity.learn_nowhere(Exchange(nowhere, answer))
         if self.options.write and self.rights.kind == KEY:
             await self._learn_limits()
         waiting = [*self._chains()]
@@ -94,7 +95,7 @@ class Runner(Run):
         async def worker() -> None:
             nonlocal done
             while waiting:
-                await self._walk(waiting.pop())
+                await self._walk(*waiting.pop())
                 done += 1
                 self._progress(done, total)
 
@@ -103,13 +104,11 @@ class Runner(Run):
     async def _learn_limits(self) -> None:
         """Learn whether an API key is limited to some projects: then it cannot create one."""
         project = self.catalogue.resources.get("projectId")
-        if project is None or project.creates[0].id in self.rights.closed:
+        if project is None or project.create.id in self.rights.closed:
             return
-        create = project.creates[0]
+        create = project.create
         body = orjson.dumps(self.builder("limits").plain(create))
-        headers = (*bearer(self.options.token), ("Content-Type", JSON))
-        asked = Request(create.method, create.path, "", headers, body)
-        answer = await self.target.send(asked, TRIES)
+        answer = await self.target.ask(create.method, create.path, body)
         record = self.catalogue.record(create, answer.json())
         if answer.status == 403:
             self.rights.is_limited = True
@@ -117,11 +116,11 @@ class Runner(Run):
         elif answer.is_success and record:
             self.cleanup.note(self.cleanup.made(), create, str(record.get("id")))
 
-    async def _walk(self, chain: Chain) -> None:
+    async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
         made, (first, second) = self.cleanup.made(), self._twins
         async with first.fork(self.rights) as one, second.fork(self.rights) as two:
-            await Walk(self, (one, two), made).go(chain)
-        await self.cleanup.remove(self.target, made)  # some kinds of records are limited in number
+            await Walk(self, builder, (one, two), made).go(journeys)
+        await self.cleanup.remove(made)  # some kinds of records are limited in number
 
     def builder(self, name: str) -> Builder:
         """A builder for some journeys."""
@@ -131,7 +130,7 @@ class Runner(Run):
         closed = self.rights.closed
         return Builder(self.catalogue, variants, charges=self.options.charges, closed=closed)
 
-    def _chains(self) -> Iterator[Chain]:
+    def _chains(self) -> Iterator[tuple[Builder, Iterable[Journey]]]:
         """The journeys over the operations that the credential opens: in a chain
         those of one tag.
         """
@@ -141,52 +140,47 @@ class Runner(Run):
             tags[each.tag].append(each)
             if not self.options.write and each.method == "GET":
                 own = self.builder(f"reads {each.id}")
-                yield Chain(own, [reads(own, each)])
+                yield own, [reads(own, each)]
         if not self.options.write:
             return
         for tag in sorted(tags, key=lambda tag: -sum(each.method != "GET" for each in tags[tag])):
             own = self.builder(tag)
-            yield Chain(own, self._of_tag(own, tag, tags[tag]))
+            yield own, self._of_tag(own, tag, tags[tag])
         own, is_person = self.builder("refuses"), self.rights.kind == PERSON
-        yield Chain(own, [refuses_all(own, operations, makes_keys=is_person), strangers(own)])
+        yield own, [refuses_all(own, operations, makes_keys=is_person), strangers(own)]
         if is_person:
             own = self.builder("limited")
-            yield Chain(own, [limited(own, operations)])
+            yield own, [limited(own, operations)]
 
     def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
         """The journeys of a tag: over its kinds of records, then over its other operations."""
         left = [*operations]
         for resource in self.catalogue.resources.values():
-            create, writers = resource.creates[0], [*resource.creates, resource.update]
+            create, writers = resource.create, [*resource.creates, resource.update]
             own = [each for each in operations if builder.resource_of(each) == resource]
             if create.tag != tag or not (own or resource.list in operations):
                 continue
-            for each in filter(None, writers):
-                yield builder.prepared(each, accepts(builder, each))
-            for journey in (finds, unique, remembers, moves):
-                yield builder.prepared(create, journey(builder, resource))
-            for parent in builder.needs(create):
-                yield builder.prepared(create, depends(builder, parent, resource))
             left = [each for each in left if each not in writers]
+            for each in filter(builder.may, filter(None, writers)):
+                yield accepts(builder, each)
+            if not builder.may(create):
+                continue
+            for journey in (finds, unique, remembers, moves):
+                yield journey(builder, resource)
+            for parent in builder.needs(create):
+                yield depends(builder, parent, resource)
         test = self.document.operations.get("sendTestWebhook")
-        for each in left:
-            yield builder.prepared(each, accepts(builder, each))
+        for each in filter(builder.may, left):
+            yield accepts(builder, each)
             is_log = "Log" in str(self.catalogue.entries_at(each)).title()
-            if test is not None and is_log and each.method == "GET":
-                yield builder.prepared(test, finds_logs(builder, each, test))
+            if test is not None and builder.may(test) and is_log and each.method == "GET":
+                yield finds_logs(builder, each, test)
 
 
-@contextmanager
-def _cancelling_on_signals() -> Iterator[None]:
-    """Have Ctrl-C and SIGTERM cancel the current task while the block runs."""
+def _cancel_on_signals() -> None:
+    """Have Ctrl-C and SIGTERM cancel the current task, as long as its loop runs."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     with suppress(NotImplementedError):  # Windows: `asyncio.run` does it for Ctrl-C
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, task.cancel)
-    try:
-        yield
-    finally:
-        with suppress(NotImplementedError):
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)

@@ -68,15 +68,17 @@ class Target:
         trusted: str | None,
         on_exchange: Callable[[Exchange], None],
         proxy: str | None = None,
+        token: str = "",
     ) -> None:
         """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file
-        of certificates.
+        of certificates; `token` is the user's credential.
 
         Without `proxy`, those of the environment are used (`HTTP_PROXY`, `HTTPS_PROXY`,
         `NO_PROXY`).
         """
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
         self._base, self._headers, self._on_exchange = base_of(url), headers, on_exchange
+        self._bearer = bearer(token)
         self._client = httpx2.AsyncClient(
             # the client's limits are per read: a trickling answer would never exceed them
             timeout=None,
@@ -95,6 +97,11 @@ class Target:
         """
         self.until = inf
         """The moment (`monotonic`) until which to wait after a 429."""
+
+    async def ask(self, method: str, path: str, body: bytes = b"", query: str = "") -> Answer:
+        """The answer to a request with the user's credential. Raises Away if there is none."""
+        headers = (*self._bearer, ("Content-Type", JSON)) if body else self._bearer
+        return await self.send(Request(method, path, query, headers, body), TRIES)
 
     async def send(self, request: Request, tries: int = 1) -> Answer:
         """The answer.
@@ -210,15 +217,18 @@ def _pause(text: str) -> float:
         return 1.0
 
 
-async def rights_of(
-    target: Target, token: str, operations: Sequence[Operation], unknown_id: str
-) -> Rights:
+async def rights_of(target: Target, operations: Sequence[Operation], unknown_id: str) -> Rights:
     """Ask each operation about an unknown record, with a body that none accepts: this changes
     nothing.
 
     Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
     """
-    answers = await together(*(_asked(target, token, each, unknown_id) for each in operations))
+    asking = []
+    for operation in operations:
+        path = operation.at_ids({each.name: unknown_id for each in operation.parameters})
+        body = b"" if operation.method == "GET" else b"[]"
+        asking.append(target.ask(operation.method, path, body))
+    answers = await together(*asking)
     if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
@@ -247,14 +257,6 @@ async def rights_of(
             continue
         rights.closed[operation.id] = why
     return rights
-
-
-async def _asked(target: Target, token: str, operation: Operation, unknown_id: str) -> Answer:
-    ids = {each.name: unknown_id for each in operation.parameters}
-    request = Request(operation.method, operation.at_ids(ids), "", bearer(token))
-    if operation.method != "GET":
-        request = request._replace(headers=(*request.headers, ("Content-Type", JSON)), body=b"[]")
-    return await target.send(request, TRIES)
 
 
 def _foreign(answer: Answer) -> str:

@@ -316,8 +316,11 @@ class Variants:
             )
 
     def _lists(self, node: Json, usual: Any) -> Iterator[_Try]:
-        options = self.options(self._resolve(node.get("items", {})))
-        several, most = options or usual or [], node.get("maxItems", 0)
+        items, most = self._resolve(node.get("items", {})), node.get("maxItems", 0)
+        options = self.options(items)
+        several, entry = options or usual or [], self.another(items, "", None)
+        if not several and entry is not None:
+            several = [entry]
         yield _Try([], "no entries", "minItems")
         if options:
             yield _Try(options[: most or 20], "all values")

@@ -4,6 +4,7 @@ learns from them.
 
 import asyncio
 import re
+from collections.abc import Iterable
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -21,7 +22,6 @@ from .probes import (
     NONE,
     WRONG,
     Builder,
-    Chain,
     Flaw,
     Journey,
     Names,
@@ -31,6 +31,7 @@ from .probes import (
     costs,
     is_id,
     placeholder,
+    roles_in,
 )
 from .target import TRIES, Limited
 from .twin import Fork
@@ -53,14 +54,18 @@ _ROLES = {
 """The roles that members of a new record play."""
 
 
+class _Departed(Exception):
+    """The target's records are no longer what the twins' are."""
+
+
 class Walk:
     """A chain of journeys over records that they share."""
 
-    _builder: Builder
+    _last: tuple[Probe, Exchange]
 
-    def __init__(self, run: Run, forks: tuple[Fork, Fork], made: Made) -> None:
+    def __init__(self, run: Run, builder: Builder, forks: tuple[Fork, Fork], made: Made) -> None:
         """`made` collects the records of the target."""
-        self._run, self._forks, self._made = run, forks, made
+        self._run, self._builder, self._forks, self._made = run, builder, forks, made
         self._tokens = (run.options.token, *(fork.token for fork in forks))
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
@@ -68,44 +73,55 @@ class Walk:
         self._is_lost = False
         self._roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
 
-    async def go(self, chain: Chain) -> None:
+    async def go(self, journeys: Iterable[Journey]) -> None:
         """Send the probes of each journey in order, until the target's records are no longer what
         the twins' are.
 
         The next journey begins with new records then.
         """
-        self._builder = chain.builder
-        for journey in chain.journeys:
+        for journey in journeys:
             self._judge.has_strange = False
-            try:
-                is_whole = await self._journey(journey)
-            except KeyError:  # a role that nothing plays: what makes it was refused, or has no id
-                is_whole = False
-            if not is_whole or self._judge.has_strange:
-                chain.builder.begin_anew()
+            if not await self._journey(journey) or self._judge.has_strange:
+                self._builder.begin_anew()
 
     async def _journey(self, journey: Journey) -> bool:
         """Whether it came to its end."""
-        seen: Seen | None = None
-        last: tuple[Probe, Exchange] | None = None
-        while True:
-            try:
-                probe = next(journey) if seen is None else journey.send(seen)
-            except StopIteration:
-                return True
-            if isinstance(probe, Flaw):
-                assert last is not None
-                self._run.findings.append(self._judge.flaw(probe, *last))
-                continue
-            seen = await self._probe(probe)
-            last = probe, Exchange(self._request(probe, 0), seen.target)
-            if self._is_lost or (probe.keeps and not seen.is_alike):
-                return False
-            check = self._check(probe, seen)
-            if check is not None:
-                read = await self._probe(check)
-                if read.has_departed and not read.is_alike:
-                    return False
+        seen: Any = None
+        try:
+            while True:
+                asked = journey.send(seen)
+                if isinstance(asked, Flaw):
+                    self._run.findings.append(self._judge.flaw(asked, *self._last))
+                else:
+                    seen = await self._step(asked)
+        except StopIteration:
+            return True
+        except (KeyError, _Departed):  # nothing plays a role: what makes it was refused
+            return False
+
+    async def _step(self, probe: Probe) -> Seen:
+        """Send a probe after those that make the records that it names, and one that deletes the
+        record that played its role before; then read what it has made or changed.
+
+        Raises KeyError and _Departed.
+        """
+        for role in roles_in([probe.path, probe.query, probe.body]):
+            make = self._builder.missing(role)
+            if make is not None:
+                await self._step(make)
+        removal = self._builder.removal(probe.makes) if probe.makes else None
+        if removal is not None:
+            await self._probe(removal)
+        seen = await self._probe(probe)
+        if self._is_lost or (probe.keeps and not seen.is_alike):
+            raise _Departed
+        check = self._check(probe, seen)
+        if check is not None:
+            read = await self._probe(check)
+            if read.has_departed and not read.is_alike:
+                raise _Departed
+        self._last = probe, Exchange(self._request(probe, 0), seen.target)
+        return seen
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
         """A read of the record that was just made or changed; None where nothing reads it
@@ -113,7 +129,7 @@ class Walk:
         """
         operation = probe.operation
         is_move = probe.suspect == "lifecycle" and probe.method != "DELETE"
-        if operation is None or not probe.is_checked or not seen.both_accept:
+        if operation is None or not seen.both_accept:
             return None
         resource = self._builder.resource_of(operation)
         read = None if resource is None else resource.read
@@ -176,7 +192,9 @@ class Walk:
             self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         if probe.operation is not None:
-            self._run.answered(probe, probe.operation, seen.target.status)
+            about = (probe.about or probe.operation).id
+            self._run.answered(probe.operation.id, answer.status, probe.group, about)
+            self._run.suspected[probe.suspect].add(about)
         self._learn(probe, seen, second)
         return seen
 
@@ -249,12 +267,11 @@ class Walk:
 
     def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
-        operation = probe.operation
+        operation, present = probe.operation, self._builder.present
+        changed = operation and self._builder.resource_of(operation)
+        of_path = changed.role if changed is not None else ""
         if probe.method != "GET" and not seen.is_alike:
-            for segment in filter(is_id, self._request(probe, 0).path.split("/")):
-                self._roles.forget(segment)
-            if probe.method == "POST":
-                self._judge.has_strange = True
+            self._part(probe, of_path)
         if operation is None or not seen.target.is_success:
             return
         if operation.method == "DELETE":
@@ -271,12 +288,25 @@ class Walk:
             self._judge.has_strange = True
         if operation.method == "POST" and 201 in operation.responses:
             self._run.cleanup.note(self._made, operation, own)
+        is_update = changed is not None and operation == changed.update
+        if is_update and seen.both_accept and placeholder(of_path) in probe.path:
+            present[of_path] |= probe.body
         if not probe.makes:
             return
+        present[probe.makes] = probe.body
         for member, role in _ROLES.items():
             names: list[Any] = [record.get(member) for record in records]
             if all(isinstance(name, str) for name in names):
                 self._roles.play(role.format(probe.makes), Names(*names))
+
+    def _part(self, probe: Probe, of_path: str) -> None:
+        """Compare the records of a probe no more: only one side has made or changed them."""
+        if not probe.makes and placeholder(of_path) in probe.path:
+            self._builder.present.pop(of_path, None)
+        for segment in filter(is_id, self._request(probe, 0).path.split("/")):
+            self._roles.forget(segment)
+        if probe.method == "POST":
+            self._judge.has_strange = True
 
 
 def _fields(answer: Answer) -> list[str]:

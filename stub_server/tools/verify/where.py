@@ -7,7 +7,6 @@ from pathlib import Path
 import yaml
 
 from ...contract.bundle import contracts
-from ...contract.document import Document
 from ...contract.source import Place, child_of, unescaped
 from .catalogue import located
 from .findings import Line, cut
@@ -21,8 +20,7 @@ class Where:
     def __init__(self, folder: Path, overlays: Sequence[Path] = ()) -> None:
         """`folder` has `openapi.yaml`. Raises ContractError."""
         self._folder = folder.resolve()
-        bundle = contracts(self._folder, overlays)
-        self.document, self._overlays = Document(bundle.api), bundle.overlays
+        self.document, _, _, self._overlays = contracts(self._folder, overlays)
 
     def line(self, pointer: str) -> Line:
         """The line of a pointer, or of the closest parent that the files have.

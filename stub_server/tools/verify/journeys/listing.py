@@ -5,6 +5,7 @@ whatever there is.
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
+from urllib.parse import quote
 
 from ....contract.document import Operation
 from ....contract.source import Json
@@ -17,7 +18,6 @@ from ..probes import (
     Journey,
     Probe,
     Seen,
-    encoded,
     placeholder,
     query_text,
 )
@@ -51,17 +51,15 @@ def finds(builder: Builder, resource: Resource) -> Journey:
 
     Those that can be deleted are made for it.
     """
-    listing, create, narrowed = resource.list, resource.creates[0], narrowing(builder, resource)
+    listing, create, narrowed = resource.list, resource.create, narrowing(builder, resource)
     if listing is None or not narrowed:
         return
-    if resource.role not in builder.present:
-        yield from builder.make(resource)
-    if resource.delete is not None or f"{resource.role} more" not in builder.present:
-        for body in (builder.body(create), builder.plain(create)):
-            makes = f"{resource.role} more"
-            yield builder.probe(
-                create, SETUP, f"make {resource.role}", body=body, makes=makes, keeps=True
-            )
+    more = f"{resource.role} more" in builder.present
+    yield from builder.ready(resource)
+    others = {"more": builder.body(create), "third": builder.plain(create)}
+    for name, body in others.items() if resource.delete or not more else ():
+        makes = f"{resource.role} {name}"
+        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
     yield from _lists(builder, listing, narrowed, builder.present[resource.role])
 
 
@@ -237,7 +235,7 @@ def reads(builder: Builder, operation: Operation) -> Journey:
 def _records(builder: Builder, resource: Resource, read: Operation, known: list[Any]) -> Journey:
     """The record of an entry is as the entry, and what is read below it is there."""
     for entry in known[:_EACH]:
-        key = {resource.key: encoded(str(entry.get("id")))}
+        key = {resource.key: quote(str(entry.get("id")), safe="")}
         seen = yield _alone(builder, read, "a record of the list", builder.path(read, **key))
         record = builder.catalogue.record(read, seen.target.json())
         for member in sorted(entry.keys() & record.keys()):

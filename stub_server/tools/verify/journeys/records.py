@@ -6,7 +6,7 @@ from typing import Any
 from ....contract.document import Operation
 from ....contract.lifecycles import Lifecycle
 from ..catalogue import Resource, below, body_of, path_names, pointer_of
-from ..probes import SETUP, Builder, Journey, Probe, placeholder
+from ..probes import Builder, Journey, Probe, placeholder
 from .listing import narrowing
 
 _Way = tuple[Operation, Any]
@@ -17,37 +17,31 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     """A value that must be unique, for a second record and for a change, also in
     another spelling.
     """
-    create, update = resource.creates[0], resource.update
-    second = f"{resource.role} more"
-    if resource.delete is None and resource.role in builder.present:
-        first = builder.present[resource.role]
+    create, update = resource.create, resource.update
+    if resource.delete is None:
+        yield from builder.ready(resource)
     else:
-        first = builder.body(create)
-        makes = f"{resource.role} first"
-        yield builder.probe(create, SETUP, "create", body=first, makes=makes, keeps=True)
-    if second not in builder.present:
-        body = builder.body(create)
-        yield builder.probe(create, SETUP, "create another", body=body, makes=second, keeps=True)
+        yield builder.make(resource, **builder.body(create))
     for operation in (create, update):
         if operation is None or not builder.may(operation):
             continue
-        for member, again in _duplicates(builder, resource, first):
+        for member, again in _duplicates(builder, resource):
+            second = placeholder(f"{resource.role} more")
             yield builder.probe(
                 operation,
                 "persists",
                 f"{member} that another record has, in {operation.id}",
                 below(body_of(operation), "properties", member),
-                path=builder.path(operation, **{resource.key: placeholder(second)}),
+                path=builder.path(operation, **{resource.key: second}),
                 body={**(builder.body(create) if operation == create else {}), member: again},
-                is_checked=False,
             )
 
 
-def _duplicates(builder: Builder, resource: Resource, body: Any) -> Iterator[tuple[str, str]]:
+def _duplicates(builder: Builder, resource: Resource) -> Iterator[tuple[str, str]]:
     """Members of unique keys, as they were sent and in spellings that count as equal."""
     for key in builder.document.unique.get(resource.schema, ()):
         member = key.members[0]
-        value = body.get(member)
+        value = builder.present[resource.role].get(member)
         if key.code is None or len(key.members) > 1 or not isinstance(value, str):
             continue
         spellings = {
@@ -63,10 +57,9 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     """What the parents of a record count, what the list has of it, and what is left of it when it
     was deleted.
     """
-    create, delete = resource.creates[0], resource.delete
+    create, delete = resource.create, resource.delete
     if delete is not None or resource.role not in builder.present:
-        yield from builder.make(resource)
-
+        yield builder.make(resource)
     query = narrowing(builder, resource)
 
     def probe(asked: Operation, learns: str, suspect: str, **more: Any) -> Probe:
@@ -88,10 +81,10 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
             if is_below and builder.may(each):
                 yield probe(each, f"{parent.role} after the create", "figures")
     if delete is not None and builder.may(delete):
-        builder.present.pop(resource.role)
         yield probe(delete, "delete", "lifecycle")
         yield from seen_by("the deleted record", "not-deleted", delete)
         yield probe(delete, "delete again", "not-deleted")
+        builder.present.pop(resource.role)
 
 
 # -- moves
@@ -101,24 +94,27 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
     """What is allowed to a record that another belongs to, and to that other one in each
     of the states that an update reaches.
     """
-    create, update = child.creates[0], resource.update
-    yield from builder.make(child)
+    update, others = resource.update, (*child.creates, child.update, child.delete)
+
+    def begin() -> Journey:
+        """All that requests about the other one name: later it may be refused."""
+        for kind in builder.needs(child.create):
+            yield from builder.ready(kind)
+        yield builder.make(child)
+
+    yield from begin()
     for verb, operation in (("change", update), ("delete", resource.delete)):
         if operation is not None:
-            learns = f"{verb} {resource.role} that has {child.role}"
-            yield _move(builder, operation, builder.body(operation), learns)
+            yield _move(builder, operation, f"{verb} {resource.role} that has {child.role}")
+    field = "status" if resource.lifecycle is None else resource.lifecycle.field
     builder.present.clear()
     if update is None:
         return
-    field = "status" if resource.lifecycle is None else resource.lifecycle.field
     for option in _options(builder, update, field):
-        yield from builder.prepare(create)
-        yield from builder.make(child)
-        seen = yield _move(builder, update, {field: option}, f"to {option}", keeps=True)
-        if seen.twin.is_success:
-            for operation in filter(None, (*child.creates, child.update, child.delete)):
-                learns = f"{operation.id} while {resource.role} is {option}"
-                yield _move(builder, operation, builder.body(operation), learns)
+        yield from begin()
+        seen = yield _to(builder, update, field, option)
+        for operation in filter(None, others if seen.twin.is_success else ()):
+            yield _move(builder, operation, f"{operation.id} while {resource.role} is {option}")
         builder.present.clear()
 
 
@@ -126,29 +122,30 @@ def moves(builder: Builder, resource: Resource) -> Journey:
     """From every state in which a record can be made, or to which an update moves it, every move
     that operations could make.
     """
-    create, update, lifecycle = resource.creates[0], resource.update, resource.lifecycle
+    create, update, lifecycle = resource.create, resource.update, resource.lifecycle
     if lifecycle is None or update is None:
         return
     field, ways = lifecycle.field, [*_ways(builder, resource, lifecycle)]
     for state in _options(builder, update, field):
         begins = state in _options(builder, create, field)
         for operation, body in ways:
-            yield from builder.make(resource, **({field: state} if begins else {}))
+            yield builder.make(resource, **({field: state} if begins else {}))
             if not begins:
-                yield _move(builder, update, {field: state}, f"to {state}", keeps=True)
+                yield _to(builder, update, field, state)
             learns = f"{operation.id}{' ' + str(body) if body else ''} from {state}"
-            yield _move(builder, operation, body, learns, keeps=True)
-            if operation != resource.delete:
-                yield from builder.delete(resource, resource.role)
+            yield _move(builder, operation, learns, body, keeps=True)
     builder.present.pop(resource.role, None)
 
 
+def _to(builder: Builder, update: Operation, field: str, state: Any) -> Probe:
+    return _move(builder, update, f"to {state}", {field: state}, keeps=True)
+
+
 def _move(
-    builder: Builder, operation: Operation, body: Any, learns: str, *, keeps: bool = False
+    builder: Builder, operation: Operation, learns: str, body: Any = None, **more: Any
 ) -> Probe:
-    return builder.probe(
-        operation, "transitions", learns, body=body, suspect="lifecycle", keeps=keeps
-    )
+    sent = builder.body(operation) if body is None else body
+    return builder.probe(operation, "transitions", learns, body=sent, suspect="lifecycle", **more)
 
 
 def _ways(builder: Builder, resource: Resource, lifecycle: Lifecycle) -> Iterator[_Way]:
@@ -159,7 +156,7 @@ def _ways(builder: Builder, resource: Resource, lifecycle: Lifecycle) -> Iterato
         if not is_of_record or not builder.may(operation):
             continue
         if lifecycle.field not in builder.properties(operation):
-            yield operation, None if operation.body is None else {}
+            yield operation, None
         for option in _options(builder, operation, lifecycle.field):
             yield operation, {lifecycle.field: option}
 

@@ -19,7 +19,6 @@ from ..probes import (
     Probe,
     Seen,
     costs,
-    encoded,
     placeholder,
     roles_in,
     without_role,
@@ -65,7 +64,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
         yield probe("an id that does not exist")
     for name in names:
         if name.endswith("Id"):
-            path = builder.path(operation, **{**unknown, name: encoded("verify-no-id")})
+            path = builder.path(operation, **{**unknown, name: "verify-no-id"})
             yield probe("a malformed id", path=path)
 
 
@@ -80,26 +79,25 @@ def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys
 
 def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
     """A key that is limited to another project than the one that a request is about."""
-    project, create = (
-        builder.catalogue.resources.get("projectId"),
-        builder.document.operations.get("createApiKey"),
-    )
-    if project is None or create is None or not builder.may(project.creates[0]):
+    project = builder.catalogue.resources.get("projectId")
+    create = builder.document.operations.get("createApiKey")
+    if project is None or create is None:
         return
     other, key = "the other project", "the limited key"
-    body = builder.plain(project.creates[0])
-    yield builder.probe(
-        project.creates[0], SETUP, "another project", body=body, makes=other, keeps=True
-    )
+    yield builder.make(project, other)
     allowed = _key(builder, allowed_projects=[placeholder(other)])
     yield builder.probe(create, SETUP, "a limited key", body=allowed, makes=key, keeps=True)
     for operation in operations:
-        if operation.scheme == "jwt" or not builder.may_prepare(operation):
-            continue
         needs = builder.needs(operation)
-        if project not in needs or any(costs(needed.creates[0]) for needed in needs):
+        creates = [needed.create for needed in needs]
+        is_open = builder.may(operation) and all(map(builder.may, creates))
+        if (
+            project not in needs
+            or operation.scheme == "jwt"
+            or not is_open
+            or any(map(costs, creates))
+        ):
             continue
-        yield from builder.prepare(operation)
         seen = yield builder.probe(
             operation,
             "rejects",

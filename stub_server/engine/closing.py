@@ -1,0 +1,66 @@
+"""Orders that end without a payment, and the move of an order to another state."""
+
+from ..contract.lifecycles import Move
+from ..core.clock import iso
+from ..core.record import Body, Record, Row
+from ..domain import orders, payments
+from ..domain.lifecycle import move
+from .draft import Draft
+
+IN_EVENTS = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
+"""Hidden members of an order that its events have."""
+
+
+def is_payable(draft: Draft, row: Row) -> bool:
+    """Whether an order can be paid."""
+    return row.public["status"] in draft.states("Order", "payable")
+
+
+def payable_late(draft: Draft, index: str, ident: str) -> Body | None:
+    """A boleto of a plan or a project (`index`) that has expired and can still be paid late."""
+    table = draft.store.orders
+    for key in reversed(table.bucket(f"{index}+status", (ident, "expired"))):
+        if b'"boleto"' in table.rows[key].public:  # others are not worth parsing: there are many
+            public = table.parse(table.rows[key]).public
+            if payments.can_be_late(public, draft.now):
+                return public
+    return None
+
+
+def fail(draft: Draft, row: Row, code: str) -> Record:
+    """The payment is refused. Raises Conflict."""
+    return _close(draft, row, "failed", orders.failure(code))
+
+
+def expire(draft: Draft, row: Row) -> Record:
+    """The order's time is over. Raises Conflict."""
+    return _close(draft, row, "expired", {"status": "expired", "success": "false"})
+
+
+def cancel(draft: Draft, row: Row) -> Record:
+    """The order is canceled. Raises Conflict."""
+    return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
+
+
+def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Record:
+    moved = move(draft.lifecycle("Order"), row.public["status"], status)
+    if moved is None:
+        return row.record
+    public = orders.closed(row.public, status, iso(draft.now), transaction)
+    if status == "expired":
+        # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
+        public["last_transaction"] = public["last_transaction"] | {
+            "expires_at": public["updatedAt"]
+        }
+    return change_order(draft, row, moved, public)
+
+
+def change_order(
+    draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None
+) -> Record:
+    """An order after a move, with its events."""
+    record = draft.update(draft.store.orders, row, public, hidden)
+    draft.emit_move(
+        draft.store.orders, record, moved, (hidden or row.hidden)["projectId"], *IN_EVENTS
+    )
+    return record
