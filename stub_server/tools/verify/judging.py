@@ -71,6 +71,41 @@ class Options:
         return not names & set(self.skip) and (not wanted or bool(names & wanted))
 
 
+class Learned:
+    """What a run has learned of its target.
+
+    `constants` are values that the twins share and that follow from nothing: theirs and the
+    target's. `created` has each `createdAt` of the target's new records, in seconds since 1970,
+    and `shown` the places of all members that it has answered.
+    `asked_for` has by operationId members that it asks for and the contract does not have.
+    `unanswered` are operations that may have changed something without an answer.
+    """
+
+    def __init__(self) -> None:
+        self.constants: dict[Steps, tuple[Any, Any]] = {}
+        self.created: set[float] = set()
+        self.shown: set[Steps] = set()
+        self.asked_for: dict[str, Body] = defaultdict(dict)
+        self.unanswered: list[Operation] = []
+
+
+@dataclass(slots=True)
+class End:
+    """How a run has ended. `away` is a clause that says why the target could not be asked
+    any more.
+    """
+
+    seconds: float = 0.0
+    away: str = ""
+    is_late: bool = False
+    is_interrupted: bool = False
+
+    @property
+    def is_early(self) -> bool:
+        """Whether not all was sent."""
+        return bool(self.away) or self.is_late or self.is_interrupted
+
+
 class Run(Ledger):
     """What the journeys of a run share, and what it has learned."""
 
@@ -97,20 +132,7 @@ class Run(Ledger):
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
-        self.seconds = 0.0
-        self.away = ""
-        """A clause that says why the target could not be asked any more."""
-        self.is_late, self.is_interrupted = False, False
-        self.constants: dict[Steps, tuple[Any, Any]] = {}
-        """Values that the twins share and that follow from nothing: theirs and the target's."""
-        self.created: set[float] = set()
-        """Each `createdAt` of the target's new records, in seconds since 1970."""
-        self.unanswered: list[Operation] = []
-        """Operations that may have changed something without an answer."""
-        self.shown: set[Steps] = set()
-        """The places of all members that the target has answered."""
-        self.asked_for: dict[str, Body] = defaultdict(dict)
-        """By operationId, members that the target asks for and the contract does not have."""
+        self.learned, self.end = Learned(), End()
         self.defaults = _defaults(document)
         self.kinds = {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}
         """Classes of a success in place of a refusal, by its code."""
@@ -122,7 +144,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.constants, run.defaults, run.created)
+        self.comparing = Comparing(roles, run.learned.constants, run.defaults, run.learned.created)
         self._run = run
         self.has_strange = False
         """Whether only one side has a record of this journey: figures count it."""
@@ -138,7 +160,7 @@ class Judge:
         """
         answer = exchange.answer
         if probe.operation is not None and answer.is_success:
-            self._run.shown |= {*paths_in(answer.json())}
+            self._run.learned.shown |= {*paths_in(answer.json())}
         found = [*self._run.conformity.departures(exchange, probe.operation)]
         status = self._status(probe, answer, twins[0])
         found += self._values(probe, answer, twins, took) if status is None else [status]

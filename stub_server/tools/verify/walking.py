@@ -202,7 +202,7 @@ class Walk:
         """Learn what the contract says otherwise: entries of lists that the target does not know,
         and members that it asks for. With these, the request is sent again.
         """
-        known, request = self._run.asked_for[operation.id], self._request(probe, 0)
+        known, request = self._run.learned.asked_for[operation.id], self._request(probe, 0)
         for name in _fields(answer):
             if found := _ENTRY(name):
                 entries, number = probe.body.get(found[1]), int(found[2])
@@ -232,11 +232,12 @@ class Walk:
             answer.tries > 1
             or operation is None
             or not costs(operation)
-            or self._run.unanswered.count(operation) > 1
+            or self._run.learned.unanswered.count(operation) > 1
         )
 
     async def _ask(self, probe: Probe, request: Request) -> Answer:
-        target, operation, unanswered = self._run.target, probe.operation, self._run.unanswered
+        target, unanswered = self._run.target, self._run.learned.unanswered
+        operation = probe.operation
         if probe.method == "GET" or operation is None:
             return await target.send(request, TRIES)
         unanswered.append(operation)
@@ -261,7 +262,7 @@ class Walk:
         if body is not None:
             headers += (("Content-Type", probe.media),)
             if party == 0 and isinstance(body, dict) and probe.operation is not None:
-                body = {**self._run.asked_for.get(probe.operation.id, {}), **body}
+                body = {**self._run.learned.asked_for.get(probe.operation.id, {}), **body}
             body = body if isinstance(body, bytes) else orjson.dumps(body)
         return Request(probe.method, path, urlencode(query, quote_via=quote), headers, body or b"")
 
