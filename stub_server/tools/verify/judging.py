@@ -179,15 +179,15 @@ class Judge:
 
     def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
         """A finding with the exchange as a report shows it."""
-        return self._run.showing.finding(found, exchange, probe.operation, probe.group)
+        return self._run.showing.finding(found, exchange, probe.operation, probe.aim.group)
 
     def _found(
         self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = ""
     ) -> Finding:
-        about = probe.about or probe.operation
+        about = probe.aim.about or probe.operation
         assert about is not None
         is_refusal = kind in ("wrong-status", "error-code")
-        pointer = pointer_of(about, "responses") if is_refusal else probe.pointer
+        pointer = pointer_of(about, "responses") if is_refusal else probe.aim.pointer
         return Finding(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
 
     # -- the status
@@ -197,16 +197,16 @@ class Judge:
             return None  # the contract says what departs
         code, expected = code_of(target.json()), str(code_of(twin.json()))
         # what is refused or accepted in a body or a parameter
-        cause = probe.learns.rpartition(": ")[2]
-        title = f"{probe.learns}: answered {target.status}, expected {twin.status}."
+        cause = probe.aim.learns.rpartition(": ")[2]
+        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}."
         # what is invalid too says nothing about a credential or a state
-        suspect = "" if target.status in _INVALID else probe.suspect
+        suspect = "" if target.status in _INVALID else probe.aim.suspect
         if target.status == twin.status:
             if target.is_success or str(code) == expected:
                 return None
             named = f"with the code {self._run.showing.name(code)}" if code else "without a code"
             kind, cause = "error-code", f"code {code} for {expected}"
-            title = f"{probe.learns}: {target.status} {named}."
+            title = f"{probe.aim.learns}: {target.status} {named}."
         elif target.is_success is twin.is_success:
             is_credential = suspect in _REFUSED.values() and not twin.is_success
             kind = suspect if is_credential else "wrong-status"
@@ -227,7 +227,7 @@ class Judge:
         if probe.operation is None or not target.is_success:
             return
         steps = self._run.catalogue.entries_at(probe.operation)
-        if probe.suspect == "sort":
+        if probe.aim.suspect == "sort":
             yield from self._sorted(probe, records_at(target.json(), steps))
         if probe.is_alone or not twins[0].is_success or (steps is None and not _is_own(probe)):
             return
@@ -236,9 +236,9 @@ class Judge:
             return
         theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
         # which records are on a page depends on the order of those of one instant
-        if probe.suspect == "paging":
+        if probe.aim.suspect == "paging":
             if theirs != ours:
-                title = f"{probe.learns}: {theirs} entries, not {ours}."
+                title = f"{probe.aim.learns}: {theirs} entries, not {ours}."
                 expected = Said(target.status, f"{ours} entries")
                 yield self._found("paging", probe, expected, "entries", title)
             return
@@ -246,7 +246,7 @@ class Judge:
         differences = []
         for each in self.comparing.differences(*bodies, took, entries):
             is_total = steps and each.at[: len(steps)] != steps
-            if is_total and theirs != ours and probe.suspect != "filter":
+            if is_total and theirs != ours and probe.aim.suspect != "filter":
                 continue  # it follows from the entries
             if self.has_strange and each.kind != "not-persisted" and _is_number(each.expected):
                 continue
@@ -256,20 +256,20 @@ class Judge:
             yield self._differs(probe, probe.operation, target.status, each)
 
     def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
-        kind, learns, got, wanted = it.kind, probe.learns, str(it.got), str(it.expected)
+        kind, learns, got, wanted = it.kind, probe.aim.learns, str(it.got), str(it.expected)
         member = ".".join(it.at) or "the body"
         if kind not in ("list", "filter", "not-deleted"):
             got = self._run.showing.value(it.got)
             wanted = wanted if kind == "reference" else self._run.showing.value(it.expected)
-        about, pointer = probe.about or operation, probe.pointer
+        about, pointer = probe.aim.about or operation, probe.aim.pointer
         if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
             about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
         elif kind == "not-deleted":
             about = self.comparing.deleted[got.rpartition(" ")[2]]
             pointer = pointer_of(about)
-        elif self._is_confirmed(probe.suspect, it):
-            kind = probe.suspect
+        elif self._is_confirmed(probe.aim.suspect, it):
+            kind = probe.aim.suspect
         elif it.writer is not None:
             about, pointer = it.writer, below(body_of(it.writer), "properties", it.member)
         else:
@@ -278,7 +278,7 @@ class Judge:
             pointer = within(self._run.document, root, it.at)[0]
         self._departed.add(it.at)
         title = f"{learns}: {member} has {got}, not {wanted}."
-        probe = replace(probe, about=about, pointer=pointer)
+        probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
         return self._found(
             kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}"
         )

@@ -128,7 +128,7 @@ class Walk:
         by its id.
         """
         operation = probe.operation
-        is_move = probe.suspect == "lifecycle" and probe.method != "DELETE"
+        is_move = probe.aim.suspect == "lifecycle" and probe.method != "DELETE"
         if operation is None or not seen.both_accept:
             return None
         resource = self._builder.resource_of(operation)
@@ -143,7 +143,7 @@ class Walk:
             return None
         return self._builder.probe(
             read,
-            probe.group if is_move else "persists",
+            probe.aim.group if is_move else "persists",
             f"a read after {operation.id}",
             pointer_of(operation),
             path=path,
@@ -190,11 +190,11 @@ class Walk:
                 findings = judged()
         if not probe.is_quiet or answer.is_success:
             self._run.findings += findings
-        seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
+        seen = Seen(answer, first, any(finding.kind == probe.aim.suspect for finding in findings))
         if probe.operation is not None:
-            about = (probe.about or probe.operation).id
-            self._run.answered(probe.operation.id, answer.status, probe.group, about)
-            self._run.suspected[probe.suspect].add(about)
+            about = (probe.aim.about or probe.operation).id
+            self._run.answered(probe.operation.id, answer.status, probe.aim.group, about)
+            self._run.suspected[probe.aim.suspect].add(about)
         self._learn(probe, seen, second)
         return seen
 
