@@ -61,14 +61,13 @@ from .server.sandboxes.making import SandboxFactory
 from .server.sandboxes.persistence import Persistence
 from .server.sandboxes.residence import Residence
 from .server.sandboxes.sandboxes import Sandboxes
-from .server.server import Server, Waiting
+from .server.server import Closing, Guard, Server, Waiting
 from .server.tokens import Tokens
 from .server.work import Work
 from .settings import Settings
 from .storage import sqlite
 from .storage.database import Database, StoreError
 from .tools.mcp import missing
-from .version import __version__
 from .webhooks.courier import Courier
 from .webhooks.sender import Sender
 
@@ -140,8 +139,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         return app
 
     server = Server(
-        __version__,
         settings,
+        Guard(settings.is_public, settings.admin_key.encode() if settings.admin_key else None),
         document,
         schemas,
         control,
@@ -151,8 +150,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         Explainer(Mender(document, schemas), Rehearsal(application)).explain,
         Requests([*document.operations, *control.operations]),
         waiting=Waiting(settings.max_connections),
-        admin_key=settings.admin_key.encode() if settings.admin_key else None,  # not ""
-        drain=DRAIN if sandboxes.persistence.is_shared else 0.0,
+        closing=Closing(DRAIN if sandboxes.persistence.is_shared else 0.0),
     )
     server.listeners.append(server.requests.count)
     app = Application(Dispatch(server), partial(_layers, application=application, random=random))

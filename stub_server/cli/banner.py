@@ -16,6 +16,7 @@ from ..engine.step import SandboxSettings
 from ..server.layers.routing import Application
 from ..server.request import CONTROL
 from ..settings import Settings, flags
+from ..version import __version__
 from .options import LOCAL, command
 
 
@@ -25,7 +26,7 @@ def show(app: Application, settings: Settings) -> None:
     No line is wrapped: a command broken by the terminal's width would not paste.
     """
     _, key = own_pair(app.sandboxes.default)
-    click.secho(f"Membership Commerce sandbox {app.server.version}", bold=True)
+    click.secho(f"Membership Commerce sandbox {__version__}", bold=True)
     for name, value in _facts(app, settings, key):
         click.echo(click.style(f"  {name:<12}", dim=True) + value)
     for warning in (*warnings(settings), *_surprises(settings, app), *_differing(app)):

@@ -338,17 +338,16 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop. After the first SIGTERM a proxy has time to notice; a second one stops at once."""
-        server = self._app.server
+        closing = self._app.server.closing
         self.stopped_by = self.stopped_by or signal.Signals(sig).name
-        if sig == signal.SIGTERM and server.drain and not server.closing.is_announced:
-            server.closing.is_announced = True
+        if sig == signal.SIGTERM and closing.drain and not closing.is_announced:
+            closing.is_announced = True
             loop = asyncio.get_running_loop()
-            loop.call_soon_threadsafe(loop.call_later, server.drain, server.closing.set)
-            loop.call_soon_threadsafe(
-                loop.call_later, server.drain + FAREWELL, self.handle_exit, sig, None
-            )
+            loop.call_soon_threadsafe(loop.call_later, closing.drain, closing.set)
+            last = closing.drain + FAREWELL
+            loop.call_soon_threadsafe(loop.call_later, last, self.handle_exit, sig, None)
             return
-        server.closing.set()
+        closing.set()
         if not self.should_exit:  # a second Ctrl-C would have uvicorn leave the store open
             super().handle_exit(sig, frame)
 

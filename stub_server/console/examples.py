@@ -107,7 +107,7 @@ def _in_a_state(store: Store, lifecycle: Lifecycle, states: Collection[str]) -> 
     table = next(
         table for table in store.tables.values() if table.spec.schema == lifecycle.resource
     )
-    if lifecycle.field not in table.spec.indexes:
+    if lifecycle.field not in table.spec.views.indexes:
         return None
     keys = [key for state in states for key in table.bucket(lifecycle.field, state)[-1:]]
     return table.rows[max(keys)].id if keys else None

@@ -180,8 +180,8 @@ def _keys(work: Work) -> dict[str, str]:
     """The keys that open the console of a sandbox, by their headers."""
     server, name = work.server, work.sandbox.name
     keys = {}
-    if server.admin_key is not None:
-        keys[ADMIN_KEY] = server.admin_key.decode()
+    if server.guard.admin_key is not None:
+        keys[ADMIN_KEY] = server.guard.admin_key.decode()
     if server.sandboxes.find(name) is not None:
         keys[CONTROL_KEY] = server.sandboxes.control_key(name)
     return keys

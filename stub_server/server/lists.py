@@ -48,7 +48,7 @@ async def listed(
             query.only("id", *projects)
         elif table.name == "customers":
             query.only("id", *work.store.customers_of(projects))
-        elif "projectId" in table.spec.indexes:
+        elif "projectId" in table.spec.views.indexes:
             query.only("projectId", *projects)
     records, total = await _selected(work, table, query)
     if table.is_plain:
@@ -130,13 +130,13 @@ def _sort_of(query: Body) -> str | None:
 
 def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
     """Whether a table can filter by a parameter, which the query then does."""
-    if name in table.spec.tags:
+    if name in table.spec.views.tags:
         for entry in value:
             key, _, text = entry.partition(":")
             found.only(name, (key, text))
-    elif name in table.spec.search:
+    elif name in table.spec.views.search:
         found.contains[name] = value
-    elif name in table.spec.indexes or name in table.unique:
+    elif name in table.spec.views.indexes or name in table.unique:
         if name in _PLAIN:
             value = _PLAIN[name](value)
         found.only(name, value)

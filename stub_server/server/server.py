@@ -75,49 +75,27 @@ class Closing(Event):
     this event is set.
     """
 
+    def __init__(self, drain: float = 0.0) -> None:
+        """`drain` is how many seconds the server goes on after SIGTERM, not ready, so that a proxy
+        sends nothing more.
+        """
+        super().__init__()
+        self.drain = drain
+
     def set(self) -> None:
         self.is_announced, self.since = True, self.since or monotonic()
         super().set()
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """One per application.
-
-    `courier` sends deliveries that are due. `explain` says why a request was refused, None for one
-    that was not. Unless it `waits`, no answer is delayed.
+class Guard:
+    """Knows the admin key, and counts wrong keys where the server `is_public`; elsewhere keys
+    follow from the seed.
     """
 
-    version: str
-    settings: Settings
-    document: Document
-    schemas: Schemas
-    control: Document
-    sandboxes: Sandboxes
-    tokens: Tokens
-    courier: Courier
-    explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
-    requests: Requests  # counts of the requests that were answered
-    waits: bool = True
+    is_public: bool
     admin_key: bytes | None = field(default=None, repr=False)
-    waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
-    # set when the server stops: no request waits any longer
-    closing: Closing = field(default_factory=Closing)
-    # seconds that the server goes on after SIGTERM, not ready, so that a proxy sends nothing more
-    drain: float = 0.0
-    # the sandboxes in which a receiver is being certified
-    certifying: set[str] = field(default_factory=set)
-    listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
-    """Called with every request that has been answered, and its warnings."""
-    guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
-    followers: set[Any] = field(default_factory=set)  # the readers of streams
-    # files that are being written or downloaded
-    downloads: WeakSet[Any] = field(default_factory=WeakSet)
-
-    def silent(self) -> "Server":
-        """The same server, from which nothing is sent."""
-        mute = Sender(local=False, mute=True)
-        return replace(self, courier=Courier(mute, mute))
+    _guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""
@@ -128,20 +106,62 @@ class Server:
         )
 
     def count_wrong_key(self, address: str) -> None:
-        """Count a wrong admin or control key of an address on a public server; elsewhere keys
-        follow from the seed.
+        """Count a wrong admin or control key of an address on a public server.
 
         Raises Limited after ten in a minute.
         """
-        if not self.settings.is_public:
+        if not self.is_public:
             return
-        wait = ceil(self.guesses.wait_of(address))
+        wait = ceil(self._guesses.wait_of(address))
         if wait:
             message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}."
             raise Limited(
                 f"{message} The right one works at once.", headers={"Retry-After": str(wait)}
             )
-        self.guesses.count(address)
+        self._guesses.count(address)
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """What goes on for long, of which only so many may at once: the sandboxes in which a receiver
+    is being certified, the readers of streams, and files that are being written or downloaded.
+    """
+
+    certifying: set[str] = field(default_factory=set)
+    followers: set[Any] = field(default_factory=set)
+    downloads: WeakSet[Any] = field(default_factory=WeakSet)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One per application.
+
+    `courier` sends deliveries that are due. `explain` says why a request was refused, None for one
+    that was not. Unless it `waits`, no answer is delayed.
+    """
+
+    settings: Settings
+    guard: Guard
+    document: Document
+    schemas: Schemas
+    control: Document
+    sandboxes: Sandboxes
+    tokens: Tokens
+    courier: Courier
+    explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
+    requests: Requests  # counts of the requests that were answered
+    waits: bool = True
+    waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
+    # set when the server stops: no request waits any longer
+    closing: Closing = field(default_factory=Closing)
+    underway: Underway = field(default_factory=Underway)
+    listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
+    """Called with every request that has been answered, and its warnings."""
+
+    def silent(self) -> "Server":
+        """The same server, from which nothing is sent."""
+        mute = Sender(local=False, mute=True)
+        return replace(self, courier=Courier(mute, mute))
 
     def ready_token(self, sandbox: Sandbox) -> str:
         """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""

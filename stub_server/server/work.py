@@ -83,6 +83,10 @@ class Target:
             request.received_at,
         )
 
+    def move_to(self, sandbox: Sandbox) -> None:
+        """Go on in a past of the sandbox, or in what has taken its place."""
+        self.sandbox = sandbox
+
     async def create(self, trace: Trace) -> None:
         """Create the sandbox of an accepted request, if it does not exist."""
         pending = self.pending
@@ -250,7 +254,8 @@ class Work:
 
     def move_to(self, sandbox: Sandbox) -> None:
         """Go on in the sandbox that has taken the place of this one."""
-        self.sandbox = self.target.sandbox = sandbox
+        self.sandbox = sandbox
+        self.target.move_to(sandbox)
 
     @property
     def cause(self) -> Cause:

@@ -114,10 +114,13 @@ class Database(Protocol):
     seed: int
     errors: type[Exception]
     is_shared: bool = False
-    holder: int = 0
     epoch: int = 0
     living: str = "0"
     others: Sequence[tuple[str, Mapping[str, str]]] = ()
+
+    @property
+    def holder(self) -> int:
+        return 0
 
     @property
     def lease_left(self) -> float | None:

@@ -71,7 +71,9 @@ def derived(table: Table) -> Facts:
             name: {value: list(bucket) for value, bucket in index.data.items()}
             for name, index in table.views.indexes.items()
         },
-        "sort orders": {name: list(table.views.sorts[name].data) for name in table.spec.sorts},
+        "sort orders": {
+            name: list(table.views.sorts[name].data) for name in table.spec.views.sorts
+        },
         "texts": {name: dict(texts.data) for name, texts in table.views.texts.items()},
         # A sum that has come back to nothing may stand there as 0.
         "sums": {

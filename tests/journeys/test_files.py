@@ -296,6 +296,6 @@ def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
 def nothing_on_its_way(live: Live) -> bool:
     """Whether the last file goes soon."""
     until = monotonic() + 10
-    while live.app.server.downloads and monotonic() < until:
+    while live.app.server.underway.downloads and monotonic() < until:
         sleep(0.01)
-    return not live.app.server.downloads
+    return not live.app.server.underway.downloads

@@ -93,7 +93,7 @@ class Reader:
 @contextmanager
 def stalled(live: Live, name: str) -> Iterator[None]:
     """One who follows a sandbox and reads nothing."""
-    followers = live.app.server.followers
+    followers = live.app.server.underway.followers
     before = len(followers)
     with socket.socket() as his:
         his.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -197,7 +197,7 @@ def test_only_so_many_read_at_once(serve: Serve) -> None:
             assert "5" == answer.headers["Retry-After"]
         readers[0].close()
         until = time.monotonic() + 10
-        while len(server.app.server.followers) == 16 and time.monotonic() < until:
+        while len(server.app.server.underway.followers) == 16 and time.monotonic() < until:
             time.sleep(0.05)
         assert 200 == stack.enter_context(closing(Reader(server, "s9"))).status
 
@@ -214,7 +214,7 @@ def test_a_reader_beside_a_stalled_one_misses_nothing(
     once and in order.
     """
     monkeypatch.setattr(reply, "PATIENCE", 0.5)
-    followers = live.app.server.followers
+    followers = live.app.server.underway.followers
     others = set(followers)
     with stalled(live, sandbox.name), ThreadPoolExecutor(1) as beside:
         (his,) = followers - others

@@ -18,14 +18,13 @@ pytestmark = [pytest.mark.check, pytest.mark.turn]
 
 DRAINING = """
 import runpy
-from dataclasses import replace
 from stub_server.cli import serving
 
 build = serving.build
 
 def draining(settings):
     app = build(settings)
-    app.serve(replace(app.server, drain=4.0))
+    app.server.closing.drain = 4.0
     return app
 
 serving.build = draining

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ...core.record import Row
-from .specs import NONE, TableSpec
+from .specs import NONE, ViewSpec
 
 Keys: TypeAlias = list[Any]
 NEAR = 16  # so many of the newest keys are often of the same millisecond
@@ -201,7 +201,7 @@ class Views:
     asks for.
     """
 
-    def __init__(self, spec: TableSpec) -> None:
+    def __init__(self, spec: ViewSpec) -> None:
         self.spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
         self.indexes = _made(Index, *spec.indexes, *spec.pairs) | _made(Tags, *spec.tags)
         self.sorts = _made(SortOrder, *spec.sorts)

@@ -150,7 +150,7 @@ def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
     """The conditions, where two of one value each are one by the index of a pair."""
     left = list(conditions)
     single = {name: values for name, values in left if len(values) == 1}
-    for pair in table.spec.pairs:
+    for pair in table.spec.views.pairs:
         first, second = pair.split("+")
         if first in single and second in single:
             one, other = single.pop(first), single.pop(second)

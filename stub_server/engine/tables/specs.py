@@ -69,29 +69,18 @@ def _nothing(public: Body, hidden: Body) -> Body:
     return {}
 
 
-class TableSpec(NamedTuple):
-    """One kind of record.
+class ViewSpec(NamedTuple):
+    """What is derived from the records of one kind, for lists and figures.
 
-    `schema` names the contract's component that the public part must satisfy. `keys` are the unique
-    keys of the contract, `unique` further ones, or another way to what a record has of one.
-    The others name members of a record, or what `derived` makes of one; a record that has None
-    there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`, each
-    `a+b`, that of two members at once, and `tags` that of members with several values.
+    The names are those of members of a record, or of what `derived` makes of one; a record that has
+    None there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`,
+    each `a+b`, that of two members at once, and `tags` that of members with several values.
     `sorts` are further orders besides the time of creation. `search` is folded text that `contains`
     looks in.
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
     or the different members.
-    `ring` says how many records are kept.
-    `ruled` is the part of it that rules read, None all of it: while a past is seeded, only that is
-    derived.
-    `mirrors` are the members that show part of another record as it is now: `plan` shows that of
-    the table `plans` whose id is `planId`.
     """
 
-    schema: str
-    created: str = "createdAt"
-    unique: Mapping[str, Extract] = NONE
-    keys: Mapping[str, UniqueKey] = NONE
     derived: Derive = _nothing
     indexes: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
@@ -100,10 +89,29 @@ class TableSpec(NamedTuple):
     search: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
+
+
+class TableSpec(NamedTuple):
+    """One kind of record.
+
+    `schema` names the contract's component that the public part must satisfy. `keys` are the unique
+    keys of the contract, `unique` further ones, or another way to what a record has of one.
+    `ruled` is the part of the `views` that rules read, None all of it: while a past is seeded, only
+    that is derived.
+    `mirrors` are the members that show part of another record as it is now: `plan` shows that of
+    the table `plans` whose id is `planId`.
+    `ring` says how many records are kept.
+    """
+
+    schema: str
+    views: ViewSpec
+    ruled: ViewSpec | None = None
+    created: str = "createdAt"
+    unique: Mapping[str, Extract] = NONE
+    keys: Mapping[str, UniqueKey] = NONE
     mirrors: tuple[str, ...] = ()
     live: bool = False
     ring: Ring | None = None
-    ruled: "TableSpec | None" = None
 
 
 class Layout(NamedTuple):
@@ -251,96 +259,106 @@ def table_specs(
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
+            ViewSpec(_described, indexes=("is_active",), sorts=("name",), search=("search",)),
             created="created_at",
             unique={"digest": lambda public, hidden: hidden["digest"]},
-            derived=_described,
-            indexes=("is_active",),
-            sorts=("name",),
-            search=("search",),
             live=True,
         ),
         "customers": TableSpec(
             "Customer",
+            ViewSpec(
+                _of_customer,
+                indexes=("email", "type", "document_type", "made_by"),
+                tags=("metadata",),
+                sorts=("name",),
+                search=("name", "search"),
+            ),
+            ruled=ViewSpec(),
             # stored without what the key ignores
             unique={"document": lambda public, hidden: public["document"]},
-            derived=_of_customer,
-            indexes=("email", "type", "document_type", "made_by"),
-            tags=("metadata",),
-            sorts=("name",),
-            search=("name", "search"),
-            ruled=TableSpec("Customer"),
         ),
         "projects": TableSpec(
             "Project",
-            derived=_described,
-            indexes=("status", "visibility"),
-            sorts=("name",),
-            search=("search",),
+            ViewSpec(
+                _described,
+                indexes=("status", "visibility"),
+                sorts=("name",),
+                search=("search",),
+            ),
             live=True,
         ),
         "plans": TableSpec(
             "Plan",
-            derived=_of_plan,
-            indexes=("projectId", "status", "billing_type"),
-            sorts=("name", "amount"),
-            search=("search",),
+            ViewSpec(
+                _of_plan,
+                indexes=("projectId", "status", "billing_type"),
+                sorts=("name", "amount"),
+                search=("search",),
+            ),
             live=True,
         ),
         "products": TableSpec(
             "Product",
-            derived=_of_product,
-            indexes=("projectId", "type", "status"),
-            tags=("plans",),
-            sorts=("name",),
-            search=("search",),
+            ViewSpec(
+                _of_product,
+                indexes=("projectId", "type", "status"),
+                tags=("plans",),
+                sorts=("name",),
+                search=("search",),
+            ),
         ),
         "orders": TableSpec(
             "Order",
-            derived=partial(_of_order, orders["payable"], orders["kept"]),
-            indexes=(
-                "projectId",
-                "planId",
-                "status",
-                "customerId",
-                "subscriptionId",
-                "document",
-                "paymentMethod",
+            ViewSpec(
+                partial(_of_order, orders["payable"], orders["kept"]),
+                indexes=(
+                    "projectId",
+                    "planId",
+                    "status",
+                    "customerId",
+                    "subscriptionId",
+                    "document",
+                    "paymentMethod",
+                ),
+                pairs=("projectId+status", "planId+status"),
+                tags=("metadata",),
+                sorts=("totalAmount", "paid_at"),
+                search=("search",),
+                sums=("gross", "refunded", "plan_net"),
+                distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
             ),
-            pairs=("projectId+status", "planId+status"),
-            tags=("metadata",),
-            sorts=("totalAmount", "paid_at"),
-            search=("search",),
-            sums=("gross", "refunded", "plan_net"),
-            distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
-            ruled=TableSpec("Order", indexes=("status",), pairs=("projectId+status",)),
+            ruled=ViewSpec(indexes=("status",), pairs=("projectId+status",)),
         ),
         "subscriptions": TableSpec(
             "Subscription",
-            derived=partial(_of_subscription, running),
-            indexes=(
-                "projectId",
-                "planId",
-                "status",
-                "customerId",
-                "cancel_at_period_end",
-                "going_on",
+            ViewSpec(
+                partial(_of_subscription, running),
+                indexes=(
+                    "projectId",
+                    "planId",
+                    "status",
+                    "customerId",
+                    "cancel_at_period_end",
+                    "going_on",
+                ),
+                pairs=("projectId+status", "planId+status", "customerId+planId"),
+                sorts=("next_billing_at",),
+                distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
             ),
-            pairs=("projectId+status", "planId+status", "customerId+planId"),
-            sorts=("next_billing_at",),
-            distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
-            mirrors=("customer", "plan"),
-            ruled=TableSpec(
-                "Subscription",
-                derived=partial(_going_on, running),
+            ruled=ViewSpec(
+                partial(_going_on, running),
                 indexes=("going_on",),
                 pairs=("projectId+status", "planId+status", "customerId+planId"),
             ),
+            mirrors=("customer", "plan"),
         ),
-        "webhooks": TableSpec("Webhook", indexes=("is_active", "projectId")),
+        "webhooks": TableSpec("Webhook", ViewSpec(indexes=("is_active", "projectId"))),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
-            indexes=("webhookId", "projectId", "status", "event_type", "event_id"),
-            pairs=("webhookId+status",),
+            ViewSpec(
+                indexes=("webhookId", "projectId", "status", "event_type", "event_id"),
+                pairs=("webhookId+status",),
+            ),
             ring=Ring(
                 LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries
             ),

@@ -91,7 +91,7 @@ class Table:
         keys = {name: extract_of(key) for name, key in spec.keys.items()}
         self.extracts: Mapping[str, Extract] = {**keys, **spec.unique}
         self.unique: dict[str, dict[Hashable, str]] = {name: {} for name in self.extracts}
-        self.views = Views(spec)
+        self.views = Views(spec.views)
         self.lists: dict[Hashable, Any] = {}
         self.size = self.readers = 0
         self.parsed: dict[str, Row] = {}
@@ -284,18 +284,18 @@ class Table:
 
     def begin(self) -> None:
         """Begin with a past: until it is complete, or somebody asks for more."""
-        self.views = Views(self.spec.ruled or self.spec)
+        self.views = Views(self.spec.ruled or self.spec.views)
 
     @property
     def is_complete(self) -> bool:
         """Whether its records are valid, and all that the spec asks for is derived from them."""
-        return self.views.spec is self.spec
+        return self.views.spec is self.spec.views
 
     def complete(self) -> None:
         """Validate all records, and derive all that the spec asks for."""
         if self.is_complete:
             return
-        self.views = Views(self.spec)
+        self.views = Views(self.spec.views)
         orders = self.views.sorts.values()
         for order in orders:
             order.is_filling = True

@@ -22,7 +22,7 @@ USUAL = "order.paid"
 
 async def certify_receiver(work: Work, body: Body) -> Reply:
     sandbox, server = work.sandbox, work.server
-    if sandbox.name in server.certifying or len(server.certifying) >= AT_ONCE:
+    if sandbox.name in server.underway.certifying or len(server.underway.certifying) >= AT_ONCE:
         message = (
             f"A receiver is being certified in the sandbox {sandbox.name}, or in {AT_ONCE} others."
             " Wait for it."
@@ -46,11 +46,11 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
     watched = None
     if "effects" in body:
         watched = Effects(body["effects"], sender)
-    server.certifying.add(sandbox.name)
+    server.underway.certifying.add(sandbox.name)
     try:
         report = await certify(Session(sandbox, target, sender, samples, effects=watched))
     finally:
-        server.certifying.discard(sandbox.name)
+        server.underway.certifying.discard(sandbox.name)
     about = {"sandbox": sandbox.name, "url": target.url, "event_type": event_type}
     return reply.value({"certificate": about | report})
 

@@ -63,14 +63,14 @@ async def _record(work: Work, *, secrets: bool) -> Reply:
 async def _file(work: Work, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:
     """What is written, under the sandbox's name. Raises Limited, Conflict."""
     server = work.server
-    if len(server.downloads) >= MOST_DOWNLOADS:
+    if len(server.underway.downloads) >= MOST_DOWNLOADS:
         message = (
             f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5"
             " seconds."
         )
         raise Limited(message, headers={"Retry-After": "5"})
     file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the response
-    server.downloads.add(file)
+    server.underway.downloads.add(file)
     try:
         await server.sandboxes.worker.beside(lambda: write(file))
     except BadFile as error:

@@ -10,6 +10,7 @@ from ...server.journal.expectations import Expectation
 from ...server.reply import Reply, Streamed
 from ...server.request import CONTROL
 from ...server.work import Work
+from ...version import __version__
 
 
 async def _chosen(work: Work, query: Body) -> list[Trace]:
@@ -47,7 +48,7 @@ async def get_requests_har(work: Work, query: Body) -> Reply:
     found = await _chosen(work, query)
     server = work.server
     return Streamed(
-        archive(found, server.settings.url + work.prefix, server.version), b"application/har+json"
+        archive(found, server.settings.url + work.prefix, __version__), b"application/har+json"
     )
 
 

@@ -17,7 +17,7 @@ from ...storage.state import Snapshot, measured
 async def create_snapshot(work: Work, body: Body) -> Reply:
     sandboxes, name, description = work.server.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
-        own = work.server.admin_key, work.server.settings.secret
+        own = work.server.guard.admin_key, work.server.settings.secret
         description = Redactor(own=own).text(description)
     while True:
         entry = work.entry

@@ -38,10 +38,10 @@ async def follow_sandbox(work: Work) -> Reply:
     """The stream ends with the sandbox, its generation or the server."""
     server, entry = work.server, work.entry
     most = server.settings.max_streams
-    own = sum(place.incarnation == entry.incarnation for place in server.followers)
+    own = sum(place.incarnation == entry.incarnation for place in server.underway.followers)
     for count, limit, what in (
         (own, max(1, most // OF_ONE), "sandbox"),
-        (len(server.followers), most, "server"),
+        (len(server.underway.followers), most, "server"),
     ):
         if count >= limit:
             message = (
@@ -127,7 +127,7 @@ class Place:
 async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
     loop = asyncio.get_running_loop()
     generation = server.sandboxes.entry(name).sandbox.origin.generation
-    server.followers.add(place)
+    server.underway.followers.add(place)
     try:
         yield b"retry: 1000\n\n"
         silent = loop.time()
@@ -156,7 +156,7 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
                 yield b""  # sending it shows whether the reader is still there
             await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
     finally:
-        server.followers.discard(place)
+        server.underway.followers.discard(place)
 
 
 async def _catch_up(server: Server, entry: Entry) -> None:

@@ -219,7 +219,7 @@ def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: s
     """The changes and the commands of the nearest request; None where a shell cannot take
     one of them.
     """
-    base, has_key = server.settings.url, server.admin_key is not None
+    base, has_key = server.settings.url, server.guard.admin_key is not None
     if sandbox.name != DEFAULT:
         base += f"/s/{sandbox.name}"
     commands, calls = [], []

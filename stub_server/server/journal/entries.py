@@ -120,7 +120,7 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
         headers,
         trace.body or b"",
         base_url=base_url,
-        has_admin_key=server.admin_key is not None,
+        has_admin_key=server.guard.admin_key is not None,
     )
 
 

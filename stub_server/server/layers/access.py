@@ -184,7 +184,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
         return
     if path == AGENTS:
         request = replace(request, headers=with_bearer_key(server, request.headers))
-    if server.admin_key is None and server.settings.for_others:
+    if server.guard.admin_key is None and server.settings.for_others:
         raise _closed(
             "/_sandbox is closed, because other machines can reach this server. Start it with"
             " --admin-key."
@@ -194,7 +194,7 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
         return
     is_delivery = inbox_at(request.method, path) is not None
     is_local_delivery = is_delivery and not server.settings.for_others
-    if server.admin_key is None or is_local_delivery:
+    if server.guard.admin_key is None or is_local_delivery:
         _check_page(server, request.headers)
         return
     _check_admin_key(server, request, path)
@@ -204,7 +204,7 @@ def _check_control_key(server: Server, request: Request, path: str, sandbox: str
     """Raises Forbidden for the key of another sandbox, and where no control key is enough."""
     own = _control_key_of(server, _rotated(path) or sandbox)
     if not own or not hmac.compare_digest(request.headers[CONTROL_KEY], own.encode()):
-        server.count_wrong_key(request.peer)
+        server.guard.count_wrong_key(request.peer)
         raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
     if not opens(path):
         raise _closed(
@@ -222,13 +222,13 @@ def _control_key_of(server: Server, name: str | None) -> str:
 
 def _check_admin_key(server: Server, request: Request, path: str) -> None:
     """Raises Forbidden without the admin key. Scrapers of metrics send it as a bearer."""
-    if server.knows_admin(request.headers.get(ADMIN_KEY)):
+    if server.guard.knows_admin(request.headers.get(ADMIN_KEY)):
         return
     scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
     if path == METRICS and scheme.lower() == b"bearer":
-        if server.knows_admin(token.strip()):
+        if server.guard.knows_admin(token.strip()):
             return
-        server.count_wrong_key(request.peer)
+        server.guard.count_wrong_key(request.peer)
     own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
     raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
 
@@ -251,7 +251,7 @@ def with_bearer_key(server: Server, headers: Mapping[bytes, bytes]) -> Mapping[b
     if scheme.lower() != b"bearer":
         return headers
     key = token.strip()
-    return {**headers, ADMIN_KEY if server.knows_admin(key) else CONTROL_KEY: key}
+    return {**headers, ADMIN_KEY if server.guard.knows_admin(key) else CONTROL_KEY: key}
 
 
 def _closed(message: str) -> Forbidden:

@@ -275,7 +275,7 @@ class Keeping:
 
     def __init__(self, server: Server) -> None:
         self._redactor = Redactor(
-            server.document, server.control, own=(server.admin_key, server.settings.secret)
+            server.document, server.control, own=(server.guard.admin_key, server.settings.secret)
         )
         self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
 

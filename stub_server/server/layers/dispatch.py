@@ -62,7 +62,7 @@ class Dispatch:
         if AS_OF in request.headers:
             check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
             instant = request.headers[AS_OF].decode("latin-1")
-            target.sandbox = await self._past.of(target.sandbox, instant)
+            target.move_to(await self._past.of(target.sandbox, instant))
             await target.create(trace)
             return await self._handle(scope, request, target)
         await target.create(trace)

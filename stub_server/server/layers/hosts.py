@@ -116,8 +116,12 @@ class HostPolicy:
             stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
             raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
         given, server = headers.get(ADMIN_KEY), self._server
-        if given is not None and server.admin_key is not None and not server.knows_admin(given):
-            server.count_wrong_key(request.peer)
+        if (
+            given is not None
+            and server.guard.admin_key is not None
+            and not server.guard.knows_admin(given)
+        ):
+            server.guard.count_wrong_key(request.peer)
         # A webhook's delivery could change something here, or cause more deliveries.
         if DELIVERY in headers and inbox_at(request.method, path) is None:
             message = (

@@ -207,7 +207,7 @@ class Gate:
     def _check_address(self, caller: Caller, request: Request) -> None:
         server, headers = self._server, request.headers
         claimed = headers.get(b"x-sandbox-client-ip")
-        if server.settings.is_public and not server.knows_admin(headers.get(ADMIN_KEY)):
+        if server.settings.is_public and not server.guard.knows_admin(headers.get(ADMIN_KEY)):
             claimed = None
         text = claimed.decode("latin-1") if claimed is not None else request.peer
         try:

@@ -142,7 +142,9 @@ class SandboxSelection:
         if reads and (not path or path in self._pages):
             sandbox = await sandboxes.register(await sandboxes.pending_sandbox(name))
         else:
-            suggests = not settings.is_public or self._server.knows_admin(headers.get(ADMIN_KEY))
+            suggests = not settings.is_public or self._server.guard.knows_admin(
+                headers.get(ADMIN_KEY)
+            )
             only_reads = is_control and reads and path != CREDENTIALS
             sandbox = await sandboxes.pending_sandbox(
                 name, creates=not only_reads, suggests=suggests

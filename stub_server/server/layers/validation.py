@@ -133,41 +133,22 @@ class OperationRequests:
 
     def __init__(self, endpoint: Endpoint) -> None:
         operation, resolve = endpoint.operation, endpoint.document.resolve
-        is_api = not endpoint.base
         named = inspect.signature(endpoint.handler).parameters
         self._takes_query, self._takes_body = "query" in named, "body" in named
-        self._resolve = resolve
-        self._may_reject_query = is_api
-        # A member that is misspelt, or belongs into the body, would change more than is meant.
-        self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
         self.has_body, self.uploads = operation.body is not None, operation.uploads
-        self._body_required = operation.body_required
-        self._prunes = operation.body if endpoint.ignore_unknown and is_api else None
-        self._ids = _ids_of(operation, resolve)
-        self._has_one_uuid = len(self._ids) == 1 and self._ids[0].is_uuid
-        self._take_query(_schemas_of(operation, "query", resolve))
-        # lists are asked with the same query again and again
-        self._parsed = lru_cache(maxsize=32)(self._parse)
+        self._path, self._query = PathIds(endpoint), QueryReader(endpoint)
+        self._body = BodyReader(endpoint)
         headers = validated_parameters(operation, "header")
         self._header_names = {header.name: header.name.lower().encode() for header in headers}
-        self._shape = shape_of(operation)
-        self.validator = endpoint.schemas.compile(self._shape, request=True)
-        self._relied_on = validator_of_handler(endpoint, self._shape)
-        self._schema_at = partial(endpoint.document.schema_at, self._shape)
-        self._takes_nothing = not self._shape["properties"] and self._relied_on is None
+        shape = shape_of(operation)
+        self.validator = endpoint.schemas.compile(shape, request=True)
+        self._relied_on = validator_of_handler(endpoint, shape)
+        self._schema_at = partial(endpoint.document.schema_at, shape)
+        self._takes_nothing = not shape["properties"] and self._relied_on is None
         # Of maps whose keys are stored: then the contract lists the code of invalid ones.
         self._maps: tuple[Place, ...] = ()
         if CODE in _codes(operation, 409):
             self._maps = tuple(free_maps(operation.body, resolve))
-        self._not_found_code = next(iter(_codes(operation, 404)), None)
-
-    def _take_query(self, schemas: dict[str, Json]) -> None:
-        """Note what the contract says of the query's parameters, by name."""
-        self._casts = {name: cast_of(schema) for name, schema in schemas.items()}
-        self._repeated = {name for name, schema in schemas.items() if schema.get("type") == "array"}
-        self._defaults = {
-            name: schema["default"] for name, schema in schemas.items() if "default" in schema
-        }
 
     def read(self, scope: Scope, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -180,14 +161,12 @@ class OperationRequests:
         if not self._takes_nothing or scope[REQUEST].query:
             value = self._checked(scope, body)
         if self._takes_query:
-            arguments["query"] = {**self._defaults, **value.get("query", _EMPTY)}
+            arguments["query"] = {**self._query.defaults, **value.get("query", _EMPTY)}
         if self._takes_body:
             arguments["body"] = value.get("body")
         values = scope[VALUES]
-        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
-            values = (values[0].lower(),)
-        elif values:
-            values = self._checked_ids(values)
+        if values:
+            values = self._path.checked(values)
         return Arguments(values, arguments)
 
     def _checked(self, scope: Scope, body: bytes) -> dict[str, Any]:
@@ -206,83 +185,16 @@ class OperationRequests:
         value: dict[str, Any] = {}
         request: Request = scope[REQUEST]
         if request.query:
-            value["query"] = self._query(scope)
-        elif self._casts:
+            value["query"] = self._query.read(scope)
+        elif self._query.casts:
             value["query"] = {}
         if self._header_names:
             sent = value["header"] = {}
             for name, key in self._header_names.items():
                 if key in request.headers:
                     sent[name] = request.headers[key].decode("latin-1")
-        if self.has_body and (raw or self._body_required):
-            _check_coding(request)
-            body = self._body(request.headers.get(b"content-type"), raw)
-            if self._prunes is not None:
-                body = prune(body, self._prunes, self._resolve)
-            value["body"] = body
-        return value
-
-    def _query(self, scope: Scope) -> dict[str, Any]:
-        query = scope[REQUEST].query
-        read = self._parsed if len(query) <= _LONGEST_KNOWN else self._parse
-        found, odd = read(query)
-        if not odd:
-            return found
-        settings = scope[TARGET].sandbox.settings
-        may_reject = self._may_reject_query and settings.unknown_query == "reject"
-        wrong: dict[str, Detail] = {}
-        for name in odd:
-            if len(wrong) >= _MOST_WRONG:
-                break
-            if name in self._casts:
-                wrong[name] = detail(name, "duplicate", "Send it once.", "query")
-            elif may_reject or self._narrows:
-                advice = self._query_advice(name, len(wrong))
-                wrong[name] = detail(name[:200], "unknown_parameter", advice, "query")
-            else:
-                scope[TRACE].warn([warning_of("unknown_query_parameter", name)])
-        if wrong:
-            raise _invalid(list(wrong.values()))
-        return found
-
-    def _parse(self, query: bytes) -> tuple[dict[str, Any], list[str]]:
-        """The parameters of a query, and names that are unknown or that it has again."""
-        found: dict[str, Any] = {}
-        odd: list[str] = []
-        for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-            if name in self._repeated:
-                found.setdefault(name, []).append(text)
-                continue
-            if name in found or name not in self._casts:
-                odd.append(name)
-            if name in self._casts:
-                cast = self._casts[name]
-                found[name] = text if cast is None else cast(text)
-        return found, odd
-
-    def _query_advice(self, name: str, before: int) -> str:
-        names = sorted(self._casts)
-        hint = did_you_mean(name, names) if before < MOST_GUESSED else ""
-        return (
-            f"There is no such query parameter here.{hint} This operation takes"
-            f" {', '.join(names) or 'none'}."
-        )
-
-    def _body(self, media: bytes | None, raw: bytes) -> Any:
-        if (raw or media is not None) and not _is_json(media or b""):
-            raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
-        if not raw:
-            details = [detail("body", "required", "Send a JSON object.")]
-            raise Invalid("This operation needs a JSON body.", details=details)
-        try:
-            value = orjson.loads(raw)
-        except ValueError as error:
-            raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
-        if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
-            message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
-            raise Invalid(message, details=[detail("body", "max", message)])
-        if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
-            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
+        if self.has_body and (raw or self._body.is_required):
+            value["body"] = self._body.read(request, raw)
         return value
 
     def _refuse(self, body: bytes, value: dict[str, Any]) -> None:
@@ -299,8 +211,122 @@ class OperationRequests:
                 break
         raise _invalid([*found.values()])
 
-    def _checked_ids(self, values: tuple[str, ...]) -> tuple[str, ...]:
+
+class QueryReader:
+    """Reads the query of one operation's requests.
+
+    `casts` has by name what makes of a text what the contract says, None for a text itself.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        operation, is_api = endpoint.operation, not endpoint.base
+        schemas = _schemas_of(operation, "query", endpoint.document.resolve)
+        self.casts = {name: cast_of(schema) for name, schema in schemas.items()}
+        self.defaults = {
+            name: schema["default"] for name, schema in schemas.items() if "default" in schema
+        }
+        self._repeated = {name for name, schema in schemas.items() if schema.get("type") == "array"}
+        self._may_reject = is_api
+        # A member that is misspelt, or belongs into the body, would change more than is meant.
+        self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
+        # lists are asked with the same query again and again
+        self._parsed = lru_cache(maxsize=32)(self._parse)
+
+    def read(self, scope: Scope) -> dict[str, Any]:
+        """The parameters by name. Raises Invalid."""
+        query = scope[REQUEST].query
+        parse = self._parsed if len(query) <= _LONGEST_KNOWN else self._parse
+        found, odd = parse(query)
+        if not odd:
+            return found
+        settings = scope[TARGET].sandbox.settings
+        may_reject = self._may_reject and settings.unknown_query == "reject"
+        wrong: dict[str, Detail] = {}
+        for name in odd:
+            if len(wrong) >= _MOST_WRONG:
+                break
+            if name in self.casts:
+                wrong[name] = detail(name, "duplicate", "Send it once.", "query")
+            elif may_reject or self._narrows:
+                advice = self._advice(name, len(wrong))
+                wrong[name] = detail(name[:200], "unknown_parameter", advice, "query")
+            else:
+                scope[TRACE].warn([warning_of("unknown_query_parameter", name)])
+        if wrong:
+            raise _invalid(list(wrong.values()))
+        return found
+
+    def _parse(self, query: bytes) -> tuple[dict[str, Any], list[str]]:
+        """The parameters of a query, and names that are unknown or that it has again."""
+        found: dict[str, Any] = {}
+        odd: list[str] = []
+        for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+            if name in self._repeated:
+                found.setdefault(name, []).append(text)
+                continue
+            if name in found or name not in self.casts:
+                odd.append(name)
+            if name in self.casts:
+                cast = self.casts[name]
+                found[name] = text if cast is None else cast(text)
+        return found, odd
+
+    def _advice(self, name: str, before: int) -> str:
+        names = sorted(self.casts)
+        hint = did_you_mean(name, names) if before < MOST_GUESSED else ""
+        return (
+            f"There is no such query parameter here.{hint} This operation takes"
+            f" {', '.join(names) or 'none'}."
+        )
+
+
+class BodyReader:
+    """Reads the JSON body of one operation's requests."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        operation, ignores = endpoint.operation, endpoint.ignore_unknown and not endpoint.base
+        self.is_required = operation.body_required
+        self._prunes = operation.body if ignores else None
+        self._resolve = endpoint.document.resolve
+
+    def read(self, request: Request, raw: bytes) -> Any:
+        """What the bytes say. Raises Unsupported, BadRequest, Invalid."""
+        _check_coding(request)
+        body = self._parse(request.headers.get(b"content-type"), raw)
+        if self._prunes is not None:
+            body = prune(body, self._prunes, self._resolve)
+        return body
+
+    def _parse(self, media: bytes | None, raw: bytes) -> Any:
+        if (raw or media is not None) and not _is_json(media or b""):
+            raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
+        if not raw:
+            details = [detail("body", "required", "Send a JSON object.")]
+            raise Invalid("This operation needs a JSON body.", details=details)
+        try:
+            value = orjson.loads(raw)
+        except ValueError as error:
+            raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
+        if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
+            message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
+            raise Invalid(message, details=[detail("body", "max", message)])
+        if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
+            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
+        return value
+
+
+class PathIds:
+    """Reads the ids in the path of one operation's requests."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._ids = _ids_of(endpoint.operation, endpoint.document.resolve)
+        self._has_one_uuid = len(self._ids) == 1 and self._ids[0].is_uuid
+        self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
+
+    def checked(self, values: Values) -> Values:
         """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
+        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
+            return (values[0].lower(),)
         checked = []
         for value, known in zip(values, self._ids, strict=True):
             wrong = known.wrong(value)

@@ -45,9 +45,9 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
         options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
         report.requests += second.target.requests
-        report.seconds = round(report.seconds + second.seconds, 1)
+        report.seconds = round(report.seconds + second.end.seconds, 1)
         report.left_behind += second.cleanup.left_behind
-        return None if second.away or second.is_late or second.is_interrupted else second.findings
+        return None if second.end.is_early else second.findings
 
     await correct(report.divergences, run, again)
 

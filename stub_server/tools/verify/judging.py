@@ -71,6 +71,41 @@ class Options:
         return not names & set(self.skip) and (not wanted or bool(names & wanted))
 
 
+class Learned:
+    """What a run has learned of its target.
+
+    `constants` are values that the twins share and that follow from nothing: theirs and the
+    target's. `created` has each `createdAt` of the target's new records, in seconds since 1970,
+    and `shown` the places of all members that it has answered.
+    `asked_for` has by operationId members that it asks for and the contract does not have.
+    `unanswered` are operations that may have changed something without an answer.
+    """
+
+    def __init__(self) -> None:
+        self.constants: dict[Steps, tuple[Any, Any]] = {}
+        self.created: set[float] = set()
+        self.shown: set[Steps] = set()
+        self.asked_for: dict[str, Body] = defaultdict(dict)
+        self.unanswered: list[Operation] = []
+
+
+@dataclass(slots=True)
+class End:
+    """How a run has ended. `away` is a clause that says why the target could not be asked
+    any more.
+    """
+
+    seconds: float = 0.0
+    away: str = ""
+    is_late: bool = False
+    is_interrupted: bool = False
+
+    @property
+    def is_early(self) -> bool:
+        """Whether not all was sent."""
+        return bool(self.away) or self.is_late or self.is_interrupted
+
+
 class Run(Ledger):
     """What the journeys of a run share, and what it has learned."""
 
@@ -97,20 +132,7 @@ class Run(Ledger):
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
-        self.seconds = 0.0
-        self.away = ""
-        """A clause that says why the target could not be asked any more."""
-        self.is_late, self.is_interrupted = False, False
-        self.constants: dict[Steps, tuple[Any, Any]] = {}
-        """Values that the twins share and that follow from nothing: theirs and the target's."""
-        self.created: set[float] = set()
-        """Each `createdAt` of the target's new records, in seconds since 1970."""
-        self.unanswered: list[Operation] = []
-        """Operations that may have changed something without an answer."""
-        self.shown: set[Steps] = set()
-        """The places of all members that the target has answered."""
-        self.asked_for: dict[str, Body] = defaultdict(dict)
-        """By operationId, members that the target asks for and the contract does not have."""
+        self.learned, self.end = Learned(), End()
         self.defaults = _defaults(document)
         self.kinds = {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}
         """Classes of a success in place of a refusal, by its code."""
@@ -122,7 +144,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.constants, run.defaults, run.created)
+        self.comparing = Comparing(roles, run.learned.constants, run.defaults, run.learned.created)
         self._run = run
         self.has_strange = False
         """Whether only one side has a record of this journey: figures count it."""
@@ -138,7 +160,7 @@ class Judge:
         """
         answer = exchange.answer
         if probe.operation is not None and answer.is_success:
-            self._run.shown |= {*paths_in(answer.json())}
+            self._run.learned.shown |= {*paths_in(answer.json())}
         found = [*self._run.conformity.departures(exchange, probe.operation)]
         status = self._status(probe, answer, twins[0])
         found += self._values(probe, answer, twins, took) if status is None else [status]
@@ -157,15 +179,15 @@ class Judge:
 
     def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
         """A finding with the exchange as a report shows it."""
-        return self._run.showing.finding(found, exchange, probe.operation, probe.group)
+        return self._run.showing.finding(found, exchange, probe.operation, probe.aim.group)
 
     def _found(
         self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = ""
     ) -> Finding:
-        about = probe.about or probe.operation
+        about = probe.aim.about or probe.operation
         assert about is not None
         is_refusal = kind in ("wrong-status", "error-code")
-        pointer = pointer_of(about, "responses") if is_refusal else probe.pointer
+        pointer = pointer_of(about, "responses") if is_refusal else probe.aim.pointer
         return Finding(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
 
     # -- the status
@@ -175,16 +197,16 @@ class Judge:
             return None  # the contract says what departs
         code, expected = code_of(target.json()), str(code_of(twin.json()))
         # what is refused or accepted in a body or a parameter
-        cause = probe.learns.rpartition(": ")[2]
-        title = f"{probe.learns}: answered {target.status}, expected {twin.status}."
+        cause = probe.aim.learns.rpartition(": ")[2]
+        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}."
         # what is invalid too says nothing about a credential or a state
-        suspect = "" if target.status in _INVALID else probe.suspect
+        suspect = "" if target.status in _INVALID else probe.aim.suspect
         if target.status == twin.status:
             if target.is_success or str(code) == expected:
                 return None
             named = f"with the code {self._run.showing.name(code)}" if code else "without a code"
             kind, cause = "error-code", f"code {code} for {expected}"
-            title = f"{probe.learns}: {target.status} {named}."
+            title = f"{probe.aim.learns}: {target.status} {named}."
         elif target.is_success is twin.is_success:
             is_credential = suspect in _REFUSED.values() and not twin.is_success
             kind = suspect if is_credential else "wrong-status"
@@ -205,7 +227,7 @@ class Judge:
         if probe.operation is None or not target.is_success:
             return
         steps = self._run.catalogue.entries_at(probe.operation)
-        if probe.suspect == "sort":
+        if probe.aim.suspect == "sort":
             yield from self._sorted(probe, records_at(target.json(), steps))
         if probe.is_alone or not twins[0].is_success or (steps is None and not _is_own(probe)):
             return
@@ -214,9 +236,9 @@ class Judge:
             return
         theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
         # which records are on a page depends on the order of those of one instant
-        if probe.suspect == "paging":
+        if probe.aim.suspect == "paging":
             if theirs != ours:
-                title = f"{probe.learns}: {theirs} entries, not {ours}."
+                title = f"{probe.aim.learns}: {theirs} entries, not {ours}."
                 expected = Said(target.status, f"{ours} entries")
                 yield self._found("paging", probe, expected, "entries", title)
             return
@@ -224,7 +246,7 @@ class Judge:
         differences = []
         for each in self.comparing.differences(*bodies, took, entries):
             is_total = steps and each.at[: len(steps)] != steps
-            if is_total and theirs != ours and probe.suspect != "filter":
+            if is_total and theirs != ours and probe.aim.suspect != "filter":
                 continue  # it follows from the entries
             if self.has_strange and each.kind != "not-persisted" and _is_number(each.expected):
                 continue
@@ -234,20 +256,20 @@ class Judge:
             yield self._differs(probe, probe.operation, target.status, each)
 
     def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
-        kind, learns, got, wanted = it.kind, probe.learns, str(it.got), str(it.expected)
+        kind, learns, got, wanted = it.kind, probe.aim.learns, str(it.got), str(it.expected)
         member = ".".join(it.at) or "the body"
         if kind not in ("list", "filter", "not-deleted"):
             got = self._run.showing.value(it.got)
             wanted = wanted if kind == "reference" else self._run.showing.value(it.expected)
-        about, pointer = probe.about or operation, probe.pointer
+        about, pointer = probe.aim.about or operation, probe.aim.pointer
         if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
             about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
         elif kind == "not-deleted":
             about = self.comparing.deleted[got.rpartition(" ")[2]]
             pointer = pointer_of(about)
-        elif self._is_confirmed(probe.suspect, it):
-            kind = probe.suspect
+        elif self._is_confirmed(probe.aim.suspect, it):
+            kind = probe.aim.suspect
         elif it.writer is not None:
             about, pointer = it.writer, below(body_of(it.writer), "properties", it.member)
         else:
@@ -256,7 +278,7 @@ class Judge:
             pointer = within(self._run.document, root, it.at)[0]
         self._departed.add(it.at)
         title = f"{learns}: {member} has {got}, not {wanted}."
-        probe = replace(probe, about=about, pointer=pointer)
+        probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
         return self._found(
             kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}"
         )

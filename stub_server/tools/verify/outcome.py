@@ -153,7 +153,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
         contract=contract_of(run.document),
         mode="write" if options.write else "read",
         seed=options.seed,
-        seconds=round(run.seconds, 1),
+        seconds=round(run.end.seconds, 1),
         requests=run.target.requests,
         exit=_CONFORMS,
         coverage=run.coverage(run.documented(run.chosen) - away),
@@ -164,12 +164,12 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
         tag=run.cleanup.tag,
     )
     hide(report, known)
-    if report.divergences and not run.is_interrupted:
+    if report.divergences and not run.end.is_interrupted:
         report.exit = _DIVERGES
-    elif not run.groups or run.is_interrupted:
+    elif not run.groups or run.end.is_interrupted:
         report.exit = _FAILED
-        if run.away and not (report.left_behind or run.cleanup.is_cut_short):
-            raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
+        if run.end.away and not (report.left_behind or run.cleanup.is_cut_short):
+            raise UnusableInput(f"{options.url} cannot be compared: it {run.end.away}.")
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     return Outcome(report, notes(run))
@@ -189,7 +189,7 @@ def _as_shown(finding: Finding, run: Run) -> Finding:
     place = tuple(finding.cause.split("."))[: len(record[0]) + 1]
     if finding.kind == "reference" and "/properties/" in finding.pointer:
         place = (*record[0], finding.pointer.rpartition("/")[2])
-    if place in run.shown:
+    if place in run.learned.shown:
         return finding
     member = place[-1]
     title = f"{finding.operation} takes {member}, which no answer shows."

@@ -35,6 +35,23 @@ UNKNOWN_ID = "{the unknown id}"
 _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
 
 
+class Aim(NamedTuple):
+    """What a probe is to learn.
+
+    - `group` is its column in the report.
+    - `learns` says in words what it tries; `pointer` leads to the rule of the contract.
+    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
+    - `about` is the operation to which a divergence belongs, such as the creation that a read
+      shows.
+    """
+
+    group: str
+    learns: str
+    pointer: str
+    suspect: str = ""
+    about: Operation | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
@@ -42,14 +59,10 @@ class Probe:
     - `operation` is None for a path or method that the contract does not have.
     - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they
       are.
-    - `learns` says in words what it tries; `pointer` leads to the rule of the contract.
-    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
     - `makes` is the role that the record in the answer plays from then on.
     - `keeps`: the journey ends if target and twins differ in success, since their records differ
       from then on.
     - `narrowed`: the list has only the journey's own records.
-    - `about` is the operation to which a divergence belongs, such as the creation that a read
-      shows.
     - `is_alone`: it is sent to the target only, which is to accept it.
     - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
@@ -57,19 +70,15 @@ class Probe:
     operation: Operation | None
     method: str
     path: str
-    group: str
-    learns: str
-    pointer: str
+    aim: Aim
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     credential: str = GIVEN
-    suspect: str = ""
     makes: str = ""
     keeps: bool = False
     narrowed: bool = False
-    about: Operation | None = None
     is_alone: bool = False
     is_quiet: bool = False
 
@@ -330,22 +339,24 @@ class Builder:
         return small
 
     def probe(
-        self, operation: Operation, group: str, learns: str, pointer: str = "", **more: Any
+        self,
+        operation: Operation,
+        group: str,
+        learns: str,
+        pointer: str = "",
+        *,
+        path: str = "",
+        suspect: str = "",
+        about: Operation | None = None,
+        **more: Any,
     ) -> Probe:
         """A request to an operation, with roles in its path.
 
         Without a pointer, it is about the whole operation.
         """
-        more.setdefault("path", self.path(operation))
         more["body"] = self._known(self.harmless(operation, more.get("body")))
-        return Probe(
-            operation,
-            operation.method,
-            group=group,
-            learns=learns,
-            pointer=pointer or pointer_of(operation),
-            **more,
-        )
+        aim = Aim(group, learns, pointer or pointer_of(operation), suspect, about)
+        return Probe(operation, operation.method, path or self.path(operation), aim, **more)
 
     def _known(self, body: Any) -> Any:
         """The body without entries of lists that the target does not know."""

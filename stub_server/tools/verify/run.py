@@ -60,17 +60,17 @@ class Runner(Run):
             async with asyncio.timeout(self.options.budget):
                 await self._send_all()
         except TimeoutError:
-            self.is_late = True
-            self.away = "" if target.answers else "does not answer"
+            self.end.is_late = True
+            self.end.away = "" if target.answers else "does not answer"
         except asyncio.CancelledError:
-            self.is_interrupted = True
+            self.end.is_interrupted = True
         except Away as error:
-            self.away = str(error)
+            self.end.away = str(error)
         target.until = monotonic() + TIDYING
         with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-            await self.cleanup.finish(may_have_made=bool(self.unanswered))
+            await self.cleanup.finish(may_have_made=bool(self.learned.unanswered))
         await target.close()
-        self.seconds = monotonic() - began
+        self.end.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]
         # connections that break anywhere say nothing about an operation
         if target.repeated >= len(silent):

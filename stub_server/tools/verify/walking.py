@@ -128,7 +128,7 @@ class Walk:
         by its id.
         """
         operation = probe.operation
-        is_move = probe.suspect == "lifecycle" and probe.method != "DELETE"
+        is_move = probe.aim.suspect == "lifecycle" and probe.method != "DELETE"
         if operation is None or not seen.both_accept:
             return None
         resource = self._builder.resource_of(operation)
@@ -143,7 +143,7 @@ class Walk:
             return None
         return self._builder.probe(
             read,
-            probe.group if is_move else "persists",
+            probe.aim.group if is_move else "persists",
             f"a read after {operation.id}",
             pointer_of(operation),
             path=path,
@@ -190,11 +190,11 @@ class Walk:
                 findings = judged()
         if not probe.is_quiet or answer.is_success:
             self._run.findings += findings
-        seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
+        seen = Seen(answer, first, any(finding.kind == probe.aim.suspect for finding in findings))
         if probe.operation is not None:
-            about = (probe.about or probe.operation).id
-            self._run.answered(probe.operation.id, answer.status, probe.group, about)
-            self._run.suspected[probe.suspect].add(about)
+            about = (probe.aim.about or probe.operation).id
+            self._run.answered(probe.operation.id, answer.status, probe.aim.group, about)
+            self._run.suspected[probe.aim.suspect].add(about)
         self._learn(probe, seen, second)
         return seen
 
@@ -202,7 +202,7 @@ class Walk:
         """Learn what the contract says otherwise: entries of lists that the target does not know,
         and members that it asks for. With these, the request is sent again.
         """
-        known, request = self._run.asked_for[operation.id], self._request(probe, 0)
+        known, request = self._run.learned.asked_for[operation.id], self._request(probe, 0)
         for name in _fields(answer):
             if found := _ENTRY(name):
                 entries, number = probe.body.get(found[1]), int(found[2])
@@ -232,11 +232,12 @@ class Walk:
             answer.tries > 1
             or operation is None
             or not costs(operation)
-            or self._run.unanswered.count(operation) > 1
+            or self._run.learned.unanswered.count(operation) > 1
         )
 
     async def _ask(self, probe: Probe, request: Request) -> Answer:
-        target, operation, unanswered = self._run.target, probe.operation, self._run.unanswered
+        target, unanswered = self._run.target, self._run.learned.unanswered
+        operation = probe.operation
         if probe.method == "GET" or operation is None:
             return await target.send(request, TRIES)
         unanswered.append(operation)
@@ -261,7 +262,7 @@ class Walk:
         if body is not None:
             headers += (("Content-Type", probe.media),)
             if party == 0 and isinstance(body, dict) and probe.operation is not None:
-                body = {**self._run.asked_for.get(probe.operation.id, {}), **body}
+                body = {**self._run.learned.asked_for.get(probe.operation.id, {}), **body}
             body = body if isinstance(body, bytes) else orjson.dumps(body)
         return Request(probe.method, path, urlencode(query, quote_via=quote), headers, body or b"")
 

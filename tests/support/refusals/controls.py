@@ -134,7 +134,7 @@ def broken_off(shop: Estate) -> Answer:
 
 def already_certifying(shop: Estate) -> Answer:
     """Two certifications at a time."""
-    running = shop.live.app.server.certifying
+    running = shop.live.app.server.underway.certifying
     running.add(shop.sandbox)
     try:
         return shop.control.post(

@@ -13,6 +13,7 @@ from ..probes import (
     SETUP,
     UNKNOWN_ID,
     WRONG,
+    Aim,
     Asked,
     Builder,
     Journey,
@@ -38,7 +39,7 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
     if costs(operation) and not builder.may(operation):
         body = b"[]"  # a backend that accepts this body creates no record from it
 
-    def probe(learns: str, *steps: str | int, **more: object) -> Probe:
+    def probe(learns: str, *steps: str | int, **more: Any) -> Probe:
         more = {"path": builder.path(operation, **unknown), "body": body, **more}
         return builder.probe(operation, "rejects", learns, pointer_of(operation, *steps), **more)
 
@@ -120,7 +121,7 @@ def _key(builder: Builder, lacks: str = "", **more: Any) -> Body:
 
 def strangers(builder: Builder) -> Journey:
     """Paths and methods that the contract does not have."""
-    yield Probe(None, "GET", "/v2/verify-unknown", "rejects", "an unknown path", "#/paths")
+    yield Probe(None, "GET", "/v2/verify-unknown", Aim("rejects", "an unknown path", "#/paths"))
     every = builder.document.operations.values()
     known = {(each.path, each.method) for each in every}
     for path, operation in {each.path: each for each in reversed(every)}.items():
@@ -128,7 +129,7 @@ def strangers(builder: Builder) -> Journey:
         if free and "{" in path:
             unknown = builder.path(operation, **dict.fromkeys(path_names(operation), UNKNOWN_ID))
             pointer = pointer_of(operation)
-            yield Probe(None, free[0], unknown, "rejects", "an unknown method", pointer)
+            yield Probe(None, free[0], unknown, Aim("rejects", "an unknown method", pointer))
 
 
 def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
