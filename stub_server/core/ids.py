@@ -64,12 +64,15 @@ class Ids:
         """Ids are derived from `seed`, secrets from `secret` and the identity of the sandbox: at
         first its name.
         """
-        self.key = hashlib.sha256(f"{seed}/ids".encode()).digest()
+        self._draw_from(hashlib.sha256(f"{seed}/ids".encode()).digest())
         self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
         self.position: Position = (0, 0)
         self.event_salt = 0
         self._name(sandbox, str(seed))
         self.identify(sandbox)
+
+    def _draw_from(self, key: bytes) -> None:
+        self.key, self._keyed = key, blake2b(key=key, digest_size=32)
 
     def identify(self, identity: str) -> None:
         """Draw secrets of another identity from now on."""
@@ -86,7 +89,9 @@ class Ids:
 
     def digest(self, number: int) -> bytes:
         """What the id of this number is made of."""
-        return blake2b(number.to_bytes(8, "big"), key=self.key, digest_size=32).digest()
+        found = self._keyed.copy()
+        found.update(number.to_bytes(8, "big"))
+        return found.digest()
 
     def event(self, digest: bytes) -> str:
         """An event's id."""
@@ -109,7 +114,7 @@ class Ids:
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""
         twin = copy(self)
-        twin.key = hashlib.sha256(self.key + b"/before").digest()
+        twin._draw_from(hashlib.sha256(self.key + b"/before").digest())
         twin.position, twin.event_salt = (0, 0), 0
         twin._name("", twin.key.hex())
         twin.identify("")

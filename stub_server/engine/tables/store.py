@@ -188,9 +188,10 @@ class Store(Usages):
 
     def running_of(self, customer_id: str, plan_id: str) -> Row | None:
         """The running subscription of a customer to a plan; there are never two."""
-        table, running = self.subscriptions, [(plan_id, state) for state in self._layout.running]
+        table = self.subscriptions
         for key in reversed(table.bucket("customerId+planId", (customer_id, plan_id))):
             record = table.rows[key]
+            running = [(plan_id, state) for state in self._layout.running]
             if table.is_in(record.id, "planId+status", running):
                 return table.parse(record)
         return None
