@@ -22,10 +22,11 @@ class Inspected:
 
     def __init__(self, sandbox: Sandbox, store: Store) -> None:
         self.sandbox, self.store, self.now = sandbox, store, sandbox.clock.now
-        self._lifecycles = sandbox.rules.lifecycles
+        self._lifecycles = lifecycles = sandbox.rules.lifecycles
         self.ids = set[str]()
         self.running: dict[tuple[str, str], str] = {}
-        self.orders = defaultdict[str, OrderFold](lambda: OrderFold(self._lifecycles["Order"]))
+        # a function that knew `self` would keep the sandbox until a full garbage collection
+        self.orders = defaultdict[str, OrderFold](lambda: OrderFold(lifecycles["Order"]))
         self.plans = Counter[str]()
         self.ever, self.live = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
 
