@@ -1,8 +1,8 @@
 """Rules of API keys: scopes, restrictions, states and expiry."""
 
-import hashlib
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from ..core.clock import iso, parse_iso
@@ -75,7 +75,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
 @lru_cache(maxsize=64)  # two layers ask it of every request, with what it sends
 def digest(private_key: str) -> str:
     """The SHA-256 of a private key, which is stored instead of the key."""
-    return hashlib.sha256(private_key.encode()).hexdigest()
+    return sha256(private_key.encode()).hexdigest()
 
 
 def new_key(
