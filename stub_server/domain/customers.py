@@ -1,7 +1,6 @@
 """Rules of customers: one per document, which determines their type."""
 
 import re
-from collections.abc import Mapping
 
 from ..core.problem import Conflict, detail
 from ..core.record import Body
@@ -91,19 +90,13 @@ def buyer(sent: Body) -> Body:
 
 
 def as_buyer(public: Body) -> Body:
-    """A customer as the buyer of an order: telephones and address flat."""
-    return {name: public[name] for name in _OF_BUYERS} | {
-        "phones": flat_phones(public["phones"]),
-        "address": public["address"],
-    }
-
-
-def flat_phones(phones: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """A customer's telephones in E.164, as an order has them."""
-    return {
+    """A customer as the buyer of an order: telephones in E.164."""
+    phones = {
         name: f"+{phone['country_code']}{phone.get('area_code', '')}{phone['number']}"
-        for name, phone in phones.items()
+        for name, phone in public["phones"].items()
     }
+    own = {name: public[name] for name in _OF_BUYERS}
+    return own | {"phones": phones, "address": public["address"]}
 
 
 # In other numbers the area code cannot be told apart. Country codes of one and two digits are those
