@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import ceil
+from functools import partial
 from threading import Event
 from time import monotonic
 from typing import Any
@@ -15,9 +15,9 @@ from weakref import WeakSet
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
-from ..core.guesses import Guesses
 from ..core.problem import Limited
 from ..core.text import counted
+from ..core.windows import Windows
 from ..engine.kept import Trace
 from ..engine.sandbox import Sandbox
 from ..settings import Settings
@@ -28,6 +28,7 @@ from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 
 OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
+MOST_WRONG = 10  # keys of an address in a minute
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -95,7 +96,7 @@ class Guard:
 
     is_public: bool
     admin_key: bytes | None = field(default=None, repr=False)
-    _guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
+    _wrong: Windows = field(default_factory=partial(Windows, 60))  # admin and control keys
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""
@@ -112,13 +113,12 @@ class Guard:
         """
         if not self.is_public:
             return
-        wait = ceil(self._guesses.wait_of(address))
-        if wait:
+        count, wait = self._wrong.count(address)
+        if count > MOST_WRONG:
             message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}."
             raise Limited(
                 f"{message} The right one works at once.", headers={"Retry-After": str(wait)}
             )
-        self._guesses.count(address)
 
 
 @dataclass(frozen=True, slots=True)
