@@ -318,7 +318,7 @@ class _Server(uvicorn.Server):
             self._used = monotonic()
             self._app.server.listeners.append(self._note_use)
 
-    def _note_use(self, trace: Trace, warnings: Sequence[str]) -> None:
+    def _note_use(self, trace: Trace) -> None:
         if trace.path not in ABOUT_THE_SERVER:  # health checks and the like are no use
             self._used = monotonic()
 

@@ -4,7 +4,7 @@ places to wait.
 
 import hmac
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -155,8 +155,8 @@ class Server:
     # set when the server stops: no request waits any longer
     closing: Closing = field(default_factory=Closing)
     underway: Underway = field(default_factory=Underway)
-    listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
-    """Called with every request that has been answered, and its warnings."""
+    listeners: list[Callable[[Trace], None]] = field(default_factory=list)
+    """Called with every request that has been answered."""
 
     def silent(self) -> "Server":
         """The same server, from which nothing is sent."""

@@ -139,7 +139,7 @@ class Session:
             settings = replace(settings, rate_limit=(requests, seconds))
         server = replace(self._app.server.silent(), settings=settings, waits=False)
         self._app.serve(server)
-        server.listeners.append(lambda trace, warnings: self._ended.append(trace))
+        server.listeners.append(self._ended.append)
 
     def _sandbox(self) -> Sandbox:
         return self._app.server.sandboxes.entry(self.name).sandbox
