@@ -99,9 +99,9 @@ class MadeSandboxes(LoadedSandboxes):
     async def create(
         self,
         name: str | None,
+        *,
         scenario: str | None = None,
         seed: int | None = None,
-        *,
         now: int | None = None,
         ttl: int | None = None,
         settings: Body | None = None,
@@ -123,7 +123,7 @@ class MadeSandboxes(LoadedSandboxes):
         return await self._admit(sandbox, None, ttl)
 
     async def create_beside(
-        self, name: str | None, scenario: str | None, seed: int | None, **beginning: Any
+        self, name: str | None, **beginning: Any
     ) -> tuple[str, asyncio.Task[Entry]]:
         """Begin to `create` a sandbox, which goes on when the request has been answered.
 
@@ -133,7 +133,7 @@ class MadeSandboxes(LoadedSandboxes):
         async with self.persistence.changing:
             self._check_creations(name)
             await self.persistence.announce(name)
-            task = asyncio.create_task(self._create_announced(name, scenario, seed, **beginning))
+            task = asyncio.create_task(self._create_announced(name, **beginning))
             self._creations[name] = task
         return name, task
 
@@ -153,11 +153,9 @@ class MadeSandboxes(LoadedSandboxes):
             for each in self._creations.keys() - set(under_way):
                 del self._creations[each]
 
-    async def _create_announced(
-        self, name: str, scenario: str | None, seed: int | None, **beginning: Any
-    ) -> Entry:
+    async def _create_announced(self, name: str, **beginning: Any) -> Entry:
         try:
-            entry = await self.create(name, scenario, seed, **beginning)
+            entry = await self.create(name, **beginning)
             del self._creations[name]
             return entry
         finally:
