@@ -228,13 +228,8 @@ def lose(draft: Draft, row: Row) -> Record:
     Raises Conflict.
     """
     payments.check_disputed(row.public)
-    table, status = draft.lifecycle("Order"), row.public["status"]
     amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
-    if amount == payments.left(row.hidden):
-        moved = legal(table, status, "refunded")
-    else:
-        moved = legal(table, status, "paid", "lost")
-    record = billing.give_back(draft, row, amount, moved)
+    record = billing.give_back(draft, row, amount, "lost")
     _release(draft, row)
     return record
 
