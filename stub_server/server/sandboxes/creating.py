@@ -11,7 +11,6 @@ from ...core.problem import Conflict, NotFound, Refusal, gone
 from ...core.record import Body
 from ...core.text import nearest
 from ...data.keys import derive_keys
-from ...data.scenario import known_scenarios
 from ...engine.history import state_at
 from ...engine.sandbox import Sandbox
 from ...engine.step import SandboxSettings
@@ -38,17 +37,9 @@ class MadeSandboxes(LoadedSandboxes):
         self._creations: dict[str, asyncio.Task[Entry]] = {}
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
-        self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
         # set with a store, which may have sandboxes that are not in memory
         self.residence: Residence | None = None
-
-    @property
-    def scenarios(self) -> list[str]:
-        """The scenarios that a request may name, besides the one that the server was
-        started with.
-        """
-        return known_scenarios()
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False
@@ -67,9 +58,7 @@ class MadeSandboxes(LoadedSandboxes):
         if self.settings.is_public or not creates:
             raise self._no_such_name(name, suggests=suggests)
         try:
-            return await self.factory.begin(
-                name, self.generations.first(name), self.scenario, self.seed, None
-            )
+            return await self.factory.begin(name, self.generations.first(name))
         except NotFound as error:
             raise _none(name, error) from None
 
@@ -112,11 +101,8 @@ class MadeSandboxes(LoadedSandboxes):
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
-        if seed is None:
-            seed = self.seed
-        sandbox = await self.factory.begin(
-            name, self.generations.first(name), scenario or self.scenario, seed, now
-        )
+        generation = self.generations.first(name)
+        sandbox = await self.factory.begin(name, generation, scenario, seed, now)
         begin_with(sandbox, sandbox.settings, settings)
         if now is not None:
             sandbox.origin.first_clock = (now, True)

@@ -56,15 +56,24 @@ class SandboxFactory:
         return Inbox(self._budget), Snapshots(self._for_snapshots)
 
     def empty(
-        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+        self,
+        name: str,
+        generation: str,
+        scenario: str | None = None,
+        seed: int | None = None,
+        now: int | None = None,
     ) -> Sandbox:
-        """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
+        """A sandbox without records; what it is to begin with (`now` in ms) is as at the server's
+        start where it is not given.
+        """
         settings = self.settings
+        if seed is None:
+            seed = settings.seed
         if now is None:
             now = settings.now
         clock, ids = Clock(now), Ids(seed, self.rules.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        origin = Origin(seed, scenario, self.rules.settings)
+        origin = Origin(seed, scenario or settings.scenario, self.rules.settings)
         sandbox = Sandbox(
             name=name,
             origin=origin,
@@ -88,7 +97,7 @@ class SandboxFactory:
         """
 
         def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
-            return self.empty(name or own_name, generation, self.permitted(scenario), seed, None)
+            return self.empty(name or own_name, generation, self.permitted(scenario), seed)
 
         return empty
 
@@ -146,15 +155,20 @@ class SandboxFactory:
         return found
 
     def make(
-        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+        self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
     ) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
-        sandbox = self.empty(name, generation, scenario, seed, now)
+        sandbox = self.empty(name, generation, scenario, seed)
         self.seeding.fill(sandbox)
         return self._own(sandbox)
 
     async def begin(
-        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+        self,
+        name: str,
+        generation: str,
+        scenario: str | None = None,
+        seed: int | None = None,
+        now: int | None = None,
     ) -> Sandbox:
         """`make` for a request, in a thread, while others are served.
 
