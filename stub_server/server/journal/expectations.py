@@ -9,8 +9,6 @@ from itertools import islice, product
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-import orjson
-
 from ...contract.document import Document
 from ...contract.formats import end_of_range
 from ...contract.source import nodes
@@ -23,18 +21,16 @@ from ...core.text import (
     has_many_wildcards,
     is_glob,
     nearest,
-    shortened,
 )
 from ...engine.kept import Trace
 from ..request import CONTROL
-from .entries import body_of, has_status, joined, plain
+from .entries import body_of, brief, has_status, joined, plain
 
 NEAREST = 3
 MOST_DIFFERENCES = 20  # of one request
 MOST_IDS = 100  # of requests that match
 MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
 LONGEST_GLOB = 200  # characters
-_SHOWN = 500  # characters of a value
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
 Difference = tuple[str, Any, Any]
@@ -262,21 +258,11 @@ def _equal(expected: Any, actual: Any) -> bool:
 def _shown(found: Iterable[Difference]) -> list[Body]:
     shown = []
     for where, expected, actual in found:
-        entry = {"where": plain(where[:_SHOWN]), "expected": _cut(expected)}
+        entry = {"where": brief(where), "expected": brief(expected)}
         if actual is not _ABSENT:
-            entry["actual"] = _cut(actual)
+            entry["actual"] = brief(actual)
         shown.append(entry)
     return shown
-
-
-def _cut(value: Any) -> Any:
-    """A value, or the beginning of its text where it is long."""
-    if isinstance(value, str):
-        value = plain(value)
-    text = orjson.dumps(value).decode()
-    if len(text) <= _SHOWN:
-        return value
-    return shortened(text, _SHOWN)
 
 
 def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
