@@ -153,9 +153,7 @@ class Lives:
     def _in_dispute(
         self, draft: Draft, ident: str, act: Callable[..., object], *asked: object
     ) -> None:
-        row = draft.open(self.store.orders, ident)
-        assert row is not None  # nobody deletes one
-        act(draft, row, *asked)
+        act(draft, draft.get(self.store.orders, ident), *asked)
 
     # -- the membership
 

@@ -122,9 +122,7 @@ def _with_code(work: Work, code: str) -> Row:
 
 
 def _changed(work: Work, record: Record) -> Reply:
-    row = work.draft.open(work.store.orders, record.id)
-    assert row is not None  # it was just written
-    return _shown(work, row)
+    return _shown(work, work.draft.get(work.store.orders, record.id))
 
 
 def _shown(work: Work, row: Row, **more: str) -> Reply:
