@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from secrets import randbits
 from typing import TypeVar
 
 import orjson
@@ -162,7 +163,8 @@ class Persistence(Commits):
     def _entering(
         self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot]
     ) -> tuple[Stored, list[Statement]]:
-        number, (state, *others) = sql.new_number(), written
+        # as many bits as a step's place has left for it
+        number, (state, *others) = randbits(31), written
         stored = Stored(
             entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
         )
