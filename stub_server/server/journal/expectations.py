@@ -120,17 +120,15 @@ class Expectation:
             ("method", trace.method),
             ("path", trace.path),
         ):
-            if name in self._request and (actual is None or not glob(self._request[name], actual)):
-                yield f"request.{name}", self._request[name], _or_absent(actual)
+            if name in self._request:
+                yield from differences(self._request[name], _or_absent(actual), f"request.{name}")
 
     def _rest(self, trace: Trace) -> Iterator[Difference]:
         request, response = self._request, self._response
         if "status" in response and not has_status(str(response["status"]), trace.status):
             yield "response.status", response["status"], _or_absent(trace.status or None)
-        if "code" in response and not (
-            trace.code is not None and glob(response["code"], trace.code)
-        ):
-            yield "response.code", response["code"], _or_absent(trace.code)
+        if "code" in response:
+            yield from differences(response["code"], _or_absent(trace.code), "response.code")
         if "query" in request:
             query = dict(
                 parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace")
