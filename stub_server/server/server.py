@@ -37,7 +37,7 @@ class Waiting:
     find a connection.
     """
 
-    def __init__(self, connections: int = 512) -> None:
+    def __init__(self, connections: int) -> None:
         """`connections` are the most that the server has."""
         self._most = max(1, connections * 3 // 4)
         self._counts: Counter[str] = Counter()
@@ -57,9 +57,7 @@ class Waiting:
         try:
             yield
         finally:
-            self._counts[sandbox] -= 1
-            if not self._counts[sandbox]:
-                del self._counts[sandbox]
+            self._counts -= Counter([sandbox])  # which leaves out what is 0
 
 
 def _too_many(most: int, whose: str) -> Limited:
@@ -76,7 +74,7 @@ class Closing(Event):
     this event is set.
     """
 
-    def __init__(self, drain: float = 0.0) -> None:
+    def __init__(self, drain: float) -> None:
         """`drain` is how many seconds the server goes on after SIGTERM, not ready, so that a proxy
         sends nothing more.
         """
@@ -150,10 +148,9 @@ class Server:
     courier: Courier
     explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
     requests: Requests  # counts of the requests that were answered
+    waiting: Waiting  # places of requests that wait
+    closing: Closing  # set when the server stops: no request waits any longer
     waits: bool = True
-    waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
-    # set when the server stops: no request waits any longer
-    closing: Closing = field(default_factory=Closing)
     underway: Underway = field(default_factory=Underway)
     listeners: list[Callable[[Trace], None]] = field(default_factory=list)
     """Called with every request that has been answered."""
