@@ -17,10 +17,10 @@ from ...core.record import Body, has_more_values
 from ...core.text import (
     MOST_GLOBS,
     MOST_WILDCARDS,
+    did_you_mean,
     glob,
     has_many_wildcards,
     is_glob,
-    nearest,
 )
 from ...engine.kept import Trace
 from ..request import CONTROL
@@ -264,9 +264,7 @@ def _shown(found: Iterable[Difference]) -> list[Body]:
 
 
 def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
-    text, similar = f"There is no {what} {asked[:_LONGEST_NAME]}.", nearest(asked, known)
-    if similar is not None:
-        text += f" Did you mean {similar}?"
+    text = f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
     return plain(text)
 
 

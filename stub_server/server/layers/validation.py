@@ -32,13 +32,13 @@ from ...core.problem import (
     detail,
 )
 from ...core.record import has_more_values, is_deeper_than
-from ...core.text import warning_of
+from ...core.text import did_you_mean, warning_of
 from ...domain.documents import checks_digits
 from ..reply import Answer, Layer
 from ..request import Request
 from .endpoint import Endpoint
 from .shapes import Place, free_maps, shape_of, validated_parameters, validator_of_handler
-from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
+from .violations import MOST_GUESSED, details_of, shown, unread
 from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
 
 DEEPEST = 32

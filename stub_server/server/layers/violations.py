@@ -8,7 +8,7 @@ import orjson
 
 from ...contract.formats import UUID
 from ...core.problem import Detail, detail
-from ...core.text import counted, nearest
+from ...core.text import counted, did_you_mean, shortened
 from ...domain.documents import kind as kind_of
 
 SHOWN = 80  # characters of a value in a message
@@ -187,12 +187,6 @@ def document_advice(value: object) -> str:
     )
 
 
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """A sentence with the known name that is nearest to another one, or nothing."""
-    guess = nearest(name, known)
-    return f" Did you mean {guess}?" if guess else ""
-
-
 def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each unknown name, with what may have been meant: fields that are known, where there are
     few.
@@ -248,7 +242,7 @@ def shown(value: Any) -> str:
     """A value as JSON, cut short."""
     # orjson knows 64 bits
     text = str(value) if type(value) is int else orjson.dumps(value).decode()
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return shortened(text, SHOWN)
 
 
 def _names(error: Any) -> list[str]:

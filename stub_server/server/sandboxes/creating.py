@@ -9,7 +9,7 @@ from typing import Any
 from ...core.clock import SECOND, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
 from ...core.record import Body
-from ...core.text import nearest
+from ...core.text import did_you_mean
 from ...data.keys import derive_keys
 from ...engine.history import state_at
 from ...engine.sandbox import Sandbox
@@ -66,8 +66,7 @@ class MadeSandboxes(LoadedSandboxes):
         """404 for a name that no sandbox has, with the call that creates it."""
         message, call = f"There is no sandbox {name}.", f"GET /s/{name}/_sandbox/credentials"
         if suggests:
-            similar = nearest(name, [*self._entries])
-            message += f" Did you mean {similar}?" if similar else ""
+            message += did_you_mean(name, [*self._entries])
         if self.settings.is_public:
             call = "POST /_sandbox/sandboxes"
         return NotFound(f"{message} {call} creates it.", code="sandbox_not_found")
