@@ -55,6 +55,10 @@ class Script:
         draft.record()
         return made
 
+    def plan(self, at: int, change: Callable[..., object], *args: Any) -> None:
+        """Queue a step at an instant (ms)."""
+        self.add(at, self.step, change, *args)
+
     def run(self) -> None:
         """Do everything in the order of time; at one instant, jobs of the clock come first."""
         queue, timers = self._queue, self.sandbox.timers
