@@ -147,8 +147,8 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def json_text(value: Any, indent: int | None = None) -> str:
+def json_text(value: Any) -> str:
     """A value as JSON in ASCII, which moves no cursor of a terminal."""
     import json
 
-    return json.dumps(value, indent=indent)
+    return json.dumps(value)

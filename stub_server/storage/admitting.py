@@ -34,9 +34,7 @@ def admit(
         _check_origin(sandbox, reader.state.sandbox, where)
         was = _built(reader, where, trusted=trusted)
         was.status.held_before = SILENT
-        found.append(
-            measured(head["name"], head["description"], head["now"], head["created_at"], was)
-        )
+        found.append(measured(**head, sandbox=was))
     return Admitted(sandbox, found)
 
 

@@ -163,9 +163,7 @@ class Situation:
 
     # -- calls that come first
 
-    def call_first(
-        self, why: str, operation: Operation, values: dict[str, str], body: Any = ABSENT
-    ) -> None:
+    def call_first(self, why: str, operation: Operation, values: dict[str, str], body: Any) -> None:
         """Make a call before the request, with its credential."""
         headers = {"authorization": self.question.headers["authorization"]}
         raw = b""

@@ -76,7 +76,7 @@ def _read_states(
     snapshots: list[tuple[Body, Reader]] = []
     for named in sql.states(session, number):
         head = orjson.loads(named.about)
-        contract = head["contract"]
+        contract = head.pop("contract")
         if not named.name and contract != about["contract"]:
             contract = ""  # of several, with what follows
         reader = _reader(factory, about["generation"], contract, shared)
