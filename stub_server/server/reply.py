@@ -3,7 +3,6 @@ closed on purpose, and replies of handlers, which insert stored records as the J
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
@@ -11,14 +10,13 @@ from typing import Any, Protocol, TypeAlias
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
+from ..core.log import log
 from ..core.problem import Refusal
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
 from .connection import Connection
 from .layers.way import TRACE
 from .work import Work
-
-log = logging.getLogger("stub_server")
 
 Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
 Headers = list[tuple[bytes, bytes]]

@@ -10,13 +10,13 @@ unloaded, and opened again with what the store has.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from time import monotonic
 
 import orjson
 
+from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
@@ -38,7 +38,6 @@ from .making import SandboxFactory
 from .pending import Pending, Stored
 
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
-log = logging.getLogger("stub_server")
 
 
 class Commits:

@@ -1,9 +1,9 @@
 """Makes sandboxes from scenarios and files, empty ones, and what each has beside its state."""
 
-import logging
 
 from ...core.clock import Clock
 from ...core.ids import Ids
+from ...core.log import log
 from ...core.problem import NotFound, UnusableInput
 from ...core.record import Body
 from ...core.slices import BackgroundWorker
@@ -22,7 +22,6 @@ from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
 
-log = logging.getLogger("stub_server")
 
 
 class SandboxFactory:

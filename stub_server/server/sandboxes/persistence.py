@@ -5,7 +5,6 @@ long states.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from secrets import randbits
@@ -14,6 +13,7 @@ from typing import TypeVar
 import orjson
 
 from ...core.clock import wall_ms
+from ...core.log import log
 from ...core.problem import Unavailable, gone, store_unavailable
 from ...core.record import Body
 from ...engine.sandbox import DEFAULT
@@ -38,7 +38,6 @@ from .pending import Stored
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
 T = TypeVar("T")
-log = logging.getLogger("stub_server")
 
 
 class Persistence(Commits):

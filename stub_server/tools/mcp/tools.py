@@ -1,6 +1,5 @@
 """The twelve tools, which `fixtures/agents.yaml` describes, and the call of one."""
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -9,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ...contract.schema import Validator
 from ...contract.source import read
+from ...core.log import log
 from ...core.members import given
 from ...core.shipped import FIXTURES
 from ...server.layers.violations import details_of
@@ -24,7 +24,6 @@ INSTRUCTIONS = (
     " call works. history undoes, but no reset."
 )
 _LONGEST_TEXT = 20_000  # characters of an argument that is a text; more would hold up others
-log = logging.getLogger("stub_server")
 
 
 @cache
