@@ -1,6 +1,5 @@
 """Makes sandboxes from scenarios and files, empty ones, and what each has beside its state."""
 
-
 from ...core.clock import Clock
 from ...core.ids import Ids
 from ...core.log import log
@@ -14,14 +13,13 @@ from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
-from ...storage.admitting import Admitted, admit
+from ...storage.admitting import Admitted, ReadSnapshot, admit
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, damaged, unpack
 from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
-
 
 
 class SandboxFactory:
@@ -124,7 +122,7 @@ class SandboxFactory:
         def begin() -> Reader:
             return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
 
-        snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+        snapshots, requests = dict[str, ReadSnapshot](), list[Body]()
         reader = own = begin()
         for kind, body in reading:
             if kind == "snapshot":
@@ -139,7 +137,7 @@ class SandboxFactory:
         return self._imported(own, snapshots, requests)
 
     def _imported(
-        self, own: Reader, snapshots: dict[str, tuple[Body, Reader]], requests: list[Body]
+        self, own: Reader, snapshots: dict[str, ReadSnapshot], requests: list[Body]
     ) -> Admitted:
         """The sandbox of a file that was read, with its journal."""
         sandbox = own.state.sandbox
@@ -206,7 +204,7 @@ class SandboxFactory:
         return sandbox
 
 
-def _add_snapshot(snapshots: dict[str, tuple[Body, Reader]], head: Body, reader: Reader) -> None:
+def _add_snapshot(snapshots: dict[str, ReadSnapshot], head: Body, reader: Reader) -> None:
     """Add a snapshot of a file. Raises BadFile."""
     if head["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
         raise damaged(f"one snapshot too many, {head['name']}")
