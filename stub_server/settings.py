@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .core.clock import iso
+from .core.record import Body
 from .core.text import host_name, is_local
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -154,7 +155,7 @@ class Settings:
         return f"by POST {self.url}/_sandbox/sandboxes"
 
     @property
-    def behaviour(self) -> dict[str, Any]:
+    def behaviour(self) -> Body:
         """The settings that answers depend on, without secrets, as recordings have them."""
         return {
             "base_url": self.url,
@@ -182,7 +183,7 @@ class Settings:
         shown["being public"] = "set" if self.is_public else ""
         return shown
 
-    def _named(self, names: Sequence[str]) -> dict[str, Any]:
+    def _named(self, names: Sequence[str]) -> Body:
         """The settings of these names."""
         return {name: getattr(self, name) for name in names}
 

@@ -8,11 +8,12 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import TextIO
 
 import orjson
 
 from ..core.clock import iso
+from ..core.record import Body
 from ..core.text import shortened
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
@@ -79,7 +80,7 @@ class RequestLog:
         if lines:
             self._write(lines)
 
-    def _said(self, members: dict[str, Any], text: str) -> str:
+    def _said(self, members: Body, text: str) -> str:
         """A line in the form of this log: members for programs, or a text for people."""
         if self._json:
             return orjson.dumps(members).decode()
@@ -104,9 +105,9 @@ class RequestLog:
             said.append(f"pay: {members['pay_url']}")
         return self._said(members, " ".join(filter(None, said)))
 
-    def _members(self, trace: Trace) -> dict[str, Any]:
+    def _members(self, trace: Trace) -> Body:
         """What a line says, by the names of its JSON."""
-        members: dict[str, Any] = {
+        members: Body = {
             # when it was answered, by the machine's clock
             "time": iso(trace.received + trace.micros // 1_000),
             "request_id": trace.id,

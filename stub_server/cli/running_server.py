@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..core.members import given
+from ..core.record import Body
 from ..core.text import shortened
 from ..server.request import COMMAND
 from .options import LOCAL, Refusing, Unusable, key_headers, show, write_private
@@ -183,7 +184,7 @@ class Target:
 
     def _refused(self, status: int, body: Any) -> Away | Refused:
         """The error that a refusal with this body is."""
-        refusal: dict[str, Any] = {}
+        refusal: Body = {}
         if isinstance(body, dict):
             refusal = body
         code = refusal.get("code")

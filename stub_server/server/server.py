@@ -16,6 +16,7 @@ from weakref import WeakSet
 from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..core.problem import Limited
+from ..core.record import Body
 from ..core.text import counted
 from ..core.windows import Windows
 from ..engine.kept import Trace
@@ -146,7 +147,7 @@ class Server:
     sandboxes: Sandboxes
     tokens: Tokens
     courier: Courier
-    explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
+    explain: Callable[["Server", Sandbox, Trace], Awaitable[Body | None]]
     requests: Requests  # counts of the requests that were answered
     waiting: Waiting  # places of requests that wait
     closing: Closing  # set when the server stops: no request waits any longer

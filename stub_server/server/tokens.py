@@ -8,6 +8,7 @@ from ..contract.formats import is_uuid
 from ..core.clock import wall_ms
 from ..core.ids import named_uuid
 from ..core.problem import Unauthenticated
+from ..core.record import Body
 from ..domain.callers import Caller
 from ..engine.sandbox import Sandbox
 
@@ -69,7 +70,7 @@ class Tokens:
         """
         now = wall_ms() // 1000
         granted = " ".join(sorted(set(scopes)))
-        claims: dict[str, Any] = {"iss": ISSUER, "sandbox": sandbox.name}
+        claims: Body = {"iss": ISSUER, "sandbox": sandbox.name}
         if sandbox.origin.generation:
             claims["generation"] = sandbox.origin.generation
         claims |= {

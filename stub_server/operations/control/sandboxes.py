@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import partial
-from typing import Any
 
 from ...core.record import Body
 from ...server import lists, reply
@@ -22,7 +21,7 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
 async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
-    beginning: dict[str, Any] = {
+    beginning: Body = {
         "scenario": scenario,
         "seed": asked.get("seed"),
         "now": now,

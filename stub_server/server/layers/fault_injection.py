@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...contract.document import Operation
 from ...core.problem import BadRequest, Refusal, detail
+from ...core.record import Body
 from ...core.text import nearest, warning_of
 from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
 from ...engine.kept import Trace
@@ -100,7 +101,7 @@ class FaultInjection:
         details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))
         return Refusal(message, status=status, code=code, details=details, headers=headers)
 
-    def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
+    def _example(self, operation: Operation, status: int, code: str) -> Body:
         """The contract's example of a refusal; empty if it has none."""
         for value in self._document.examples(operation.raw["responses"].get(str(status))):
             if isinstance(value, dict) and value.get("code") == code:
