@@ -106,7 +106,7 @@ class Status:
     is_advancing: bool = False
     held_before: int = 0
     next_look: int = SILENT
-    on_due: Callable[[Sandbox], None] | None = None
+    on_due: Callable[[Sandbox], None] = lambda sandbox: None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     in_progress: set[ReplyKey] = field(default_factory=set)
 
@@ -218,7 +218,7 @@ class Sandbox:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised
         self.status.is_broken = False
-        if brings_work and self.status.on_due is not None:
+        if brings_work:
             self.status.on_due(self)
 
     def _brings_work(self, step: Step) -> bool:

@@ -295,8 +295,7 @@ class Commits:
         for stored in self._stored.values():
             sandbox = stored.entry.sandbox
             sandbox.status.is_halted = False
-            if sandbox.status.on_due is not None:
-                sandbox.status.on_due(sandbox)
+            sandbox.status.on_due(sandbox)
 
     async def _can_be_written(self) -> bool:
         try:

@@ -295,8 +295,7 @@ class Sandboxes(MadeSandboxes):
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
-        if sandbox.status.on_due is not None:
-            sandbox.status.on_due(sandbox)
+        sandbox.status.on_due(sandbox)
         await self.worker.in_slices(free(old))
         return entry, step
 
