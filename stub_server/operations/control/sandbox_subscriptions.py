@@ -16,12 +16,12 @@ def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:
     status = row.public["status"]
     if not (body or {}).get("at_period_end", False):
         billing.end_subscription(work.draft, row, "canceled")
-        return _shown(work, row.id, None)
+        return _shown(work, row.id)
     if not billing.is_running(work.draft, row) and status != "canceled":
         raise refused(work.lifecycle("Subscription"), status, "canceled")
     if status != "canceled" and not row.public["cancel_at_period_end"]:
         billing.end_later(work.draft, row)
-    return _shown(work, row.id, None)
+    return _shown(work, row.id)
 
 
 def resume_subscription(work: Work, ident: str) -> Reply:
@@ -32,7 +32,7 @@ def resume_subscription(work: Work, ident: str) -> Reply:
         raise Conflict.at("cancel_at_period_end", message, where="path")
     _check_project_open(work, row)
     renewals.resume(work.draft, row)
-    return _shown(work, row.id, None)
+    return _shown(work, row.id)
 
 
 def renew_subscription(work: Work, ident: str) -> Reply:
@@ -63,7 +63,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
 def expire_subscription(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
     if row.public["status"] == "expired":
-        return _shown(work, row.id, None)
+        return _shown(work, row.id)
     if row.public["status"] != "past_due":
         raise refused(work.lifecycle("Subscription"), row.public["status"], "expired")
     billing.end_subscription(work.draft, row, "expired")
@@ -81,7 +81,7 @@ def _open(work: Work, ident: str) -> Row:
     return open_named(work, "subscriptions", ident, "subscription")
 
 
-def _shown(work: Work, ident: str, order_id: str | None) -> Reply:
+def _shown(work: Work, ident: str, order_id: str | None = None) -> Reply:
     row = work.draft.get(work.store.subscriptions, ident)
     order = work.draft.open(work.store.orders, order_id)
     subscription = work.store.shown_row(work.store.subscriptions, row)
