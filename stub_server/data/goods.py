@@ -87,4 +87,4 @@ def withdraw_plan(draft: Draft, ident: str) -> None:
     row = draft.get(draft.store.plans, ident)
     running = draft.store.running("planId", ident)
     changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
-    resources.change(draft, draft.store.plans, row, changed, project=row.public["projectId"])
+    resources.change(draft, draft.store.plans, row, changed)

@@ -172,7 +172,7 @@ class Merchant:
                     "max_subscribers": in_use + left.pop(0),
                     "updatedAt": iso(draft.now),
                 }
-                resources.change(draft, store.plans, row, limited, project=row.public["projectId"])
+                resources.change(draft, store.plans, row, limited)
 
     # -- webhooks and keys
 
