@@ -4,7 +4,6 @@ import hmac
 from copy import copy
 from hashlib import blake2b, sha256
 from random import Random
-from typing import TypeAlias
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
@@ -43,7 +42,7 @@ def luck(*names: str) -> float:
     )
 
 
-Position: TypeAlias = tuple[int, int]
+Position = tuple[int, int]
 """Position in the streams of a sandbox: how many ids and how many secrets have been used."""
 
 

@@ -3,12 +3,12 @@
 import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..version import __version__
 
 PREFIX = "whsec_"
-HeaderPairs: TypeAlias = list[tuple[str, str]]
+HeaderPairs = list[tuple[str, str]]
 """Names and values of headers, in their order."""
 TOLERANCE = 300  # seconds that a timestamp may be off
 _MOST_SIGNATURES = 50  # of a header that are looked at

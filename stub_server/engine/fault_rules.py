@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from random import Random
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -55,7 +55,7 @@ DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_b
 _OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
 _OF_BOTH = {"delay_ms", "body"}
 _OF_WAITS = ("delay_ms", "delay", "message")  # by themselves they change nothing
-BodyPath: TypeAlias = tuple[str, ...]
+BodyPath = tuple[str, ...]
 """Members by name, items of lists by place, and `*` for all items."""
 _is_path = re.compile(r"\$(?:\.[A-Za-z_][A-Za-z0-9_-]*|\[(?:[0-9]{1,4}|\*)\])+").fullmatch
 _steps = re.compile(r"[A-Za-z0-9_-]+|\*").findall

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from ..contract.converting import Converter
 from ..contract.lifecycles import Lifecycle
@@ -30,7 +29,7 @@ SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
 PAUSE_AFTER = 16  # records changed
 
-Opened: TypeAlias = tuple[str, Row | None, Row | None]
+Opened = tuple[str, Row | None, Row | None]
 """A change, parsed: its table, the version before, and the one after."""
 
 

@@ -8,7 +8,7 @@ them.
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..core.clock import iso
 from ..core.log import log
@@ -29,7 +29,7 @@ from .tables.table import Table
 MOST_CHANGED = 25
 MOST_RESUMED = 200  # subscriptions that get a timer in one step
 
-Job: TypeAlias = Callable[[Draft, str], None]
+Job = Callable[[Draft, str], None]
 """Drafts what is due for a subject."""
 
 

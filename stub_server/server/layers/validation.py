@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from time import perf_counter_ns
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 import orjson
@@ -55,7 +55,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 _LONGEST_INTEGER = 4_000  # digits: Python reads no more
 CODE, _BAD_JSON = "metadata_key_invalid", "malformed_json"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
-Values: TypeAlias = tuple[str, ...]  # the ids of a path
+Values = tuple[str, ...]  # the ids of a path
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...contract.schema import Validator
 from ...contract.source import read
@@ -17,7 +17,7 @@ from .calling import refused
 from .session import Json, Refused, Session, Wrong
 from .texts import Result
 
-Work: TypeAlias = Callable[..., Awaitable[Result]]
+Work = Callable[..., Awaitable[Result]]
 INSTRUCTIONS = (
     "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start;"
     " place orders with call_api, pay them with orders, move time with clock. A refusal says which"
