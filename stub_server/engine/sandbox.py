@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field
 
 from ..contract.converting import Converter
-from ..contract.lifecycles import Lifecycle
+from ..contract.lifecycles import Changes, Lifecycle
 from ..core.clock import Clock, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken
@@ -37,15 +37,14 @@ Opened = tuple[str, Row | None, Row | None]
 class Rules:
     """What all sandboxes of a server share and none of them changes.
 
-    `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and
-    change, `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as
-    often as it is likely. `converter` knows the served contract; `settings` are those of a new
-    sandbox. The server signs with its `secret`.
+    `lifecycles` and `defaults` are by schema name, `payload_keys` by event type. `banks` are the
+    ISPB and name of payers' banks, each as often as it is likely. `converter` knows the served
+    contract; `settings` are those of a new sandbox. The server signs with its `secret`.
     """
 
     layout: Layout
     lifecycles: Mapping[str, Lifecycle]
-    changes: Mapping[tuple[str | None, str], tuple[str, ...]]
+    changes: Changes
     payload_keys: Mapping[str, str]
     defaults: Mapping[str, Body]
     banks: tuple[tuple[str, str], ...]
