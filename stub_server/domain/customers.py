@@ -2,7 +2,7 @@
 
 import re
 
-from ..core.problem import Conflict, detail
+from ..core.problem import Conflict
 from ..core.record import Body
 from .documents import infer
 
@@ -57,8 +57,7 @@ def _check_types(sent: Body, expected: tuple[str, str], prefix: str) -> None:
     for name, value in (("document_type", expected[0]), ("type", expected[1])):
         if sent.get(name) not in (None, value):
             message = f"{name} is {sent[name]}, but the document makes it {value}."
-            details = [detail(prefix + name, "document_type_conflict", message)]
-            raise Conflict(message, code="document_type_conflict", details=details)
+            raise Conflict.at(prefix + name, message, "document_type_conflict")
 
 
 _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch

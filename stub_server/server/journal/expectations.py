@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 from ...contract.document import Document
 from ...contract.formats import end_of_range
 from ...contract.source import nodes
-from ...core.problem import Invalid, detail
+from ...core.problem import Invalid
 from ...core.record import Body, has_more_values
 from ...core.text import (
     MOST_GLOBS,
@@ -213,7 +213,7 @@ def _check_size(body: Body) -> None:
 
 
 def _too_much(message: str) -> Invalid:
-    return Invalid(message, details=[detail("request", "max", message)])
+    return Invalid.at("request", message, violation="max")
 
 
 def _or_absent(value: Any) -> Any:

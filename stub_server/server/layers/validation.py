@@ -309,7 +309,7 @@ class BodyReader:
             raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
         if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
             message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
-            raise Invalid(message, details=[detail("body", "max", message)])
+            raise Invalid.at("body", message, violation="max")
         if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
             raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
         return value
