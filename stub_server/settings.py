@@ -1,11 +1,10 @@
 """The server's settings, each with a flag and an environment variable `STUB_<FLAG>`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from .core.clock import iso
@@ -43,7 +42,7 @@ _SHARED = (
 )
 
 
-def flags(values: Mapping[str, Any]) -> dict[str, str]:
+def flags(values: Body) -> dict[str, str]:
     """Values by the flags that set them, as they are written."""
     written = {"None": "", "True": "on", "False": "off"}
     return {

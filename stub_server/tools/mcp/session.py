@@ -147,7 +147,7 @@ class Session:
         path: str,
         *,
         prefix: str,
-        query: Mapping[str, Any] | None = None,
+        query: Json | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
 from inspect import signature
-from typing import Any
 
 from ...contract.schema import Validator
 from ...contract.source import read
@@ -52,7 +51,7 @@ def function_of(named: str) -> Work:
     return found
 
 
-async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Result:
+async def call(session: Session, name: str, arguments: Json) -> Result:
     """What a tool answers.
 
     A wrong call, and a refusal of the server, are results that say what to do.
