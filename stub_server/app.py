@@ -149,8 +149,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         courier,
         Explainer(Mender(document, schemas), Rehearsal(application)).explain,
         Requests([*document.operations, *control.operations]),
-        waiting=Waiting(settings.max_connections),
-        closing=Closing(DRAIN if sandboxes.persistence.is_shared else 0.0),
+        Waiting(settings.max_connections),
+        Closing(DRAIN if sandboxes.persistence.is_shared else 0.0),
     )
     server.listeners.append(server.requests.count)
     app = Application(Dispatch(server), partial(_layers, application=application, random=random))

@@ -1,14 +1,14 @@
 """The server's settings, each with a flag and an environment variable `STUB_<FLAG>`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from .core.clock import iso
+from .core.record import Body
 from .core.text import host_name, is_local
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -42,7 +42,7 @@ _SHARED = (
 )
 
 
-def flags(values: Mapping[str, Any]) -> dict[str, str]:
+def flags(values: Body) -> dict[str, str]:
     """Values by the flags that set them, as they are written."""
     written = {"None": "", "True": "on", "False": "off"}
     return {
@@ -154,7 +154,7 @@ class Settings:
         return f"by POST {self.url}/_sandbox/sandboxes"
 
     @property
-    def behaviour(self) -> dict[str, Any]:
+    def behaviour(self) -> Body:
         """The settings that answers depend on, without secrets, as recordings have them."""
         return {
             "base_url": self.url,
@@ -182,7 +182,7 @@ class Settings:
         shown["being public"] = "set" if self.is_public else ""
         return shown
 
-    def _named(self, names: Sequence[str]) -> dict[str, Any]:
+    def _named(self, names: Sequence[str]) -> Body:
         """The settings of these names."""
         return {name: getattr(self, name) for name in names}
 

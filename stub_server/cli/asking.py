@@ -9,13 +9,12 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.members import given
+from ..core.record import Body
 from .options import table, yaml_text
 from .running_server import Target
 
-Json = dict[str, Any]
 
-
-def work_of(about: Json) -> Callable[..., None]:
+def work_of(about: Body) -> Callable[..., None]:
     """What a verb does that is one request: `about` has its `call`, `lists` or `writes`."""
     if "lists" in about:
         return partial(_list, about["lists"], about["columns"])
@@ -24,7 +23,7 @@ def work_of(about: Json) -> Callable[..., None]:
     return partial(_ask, about)
 
 
-def _ask(about: Json, target: Target, **values: Any) -> None:
+def _ask(about: Body, target: Target, **values: Any) -> None:
     """Send a request, such as `POST /orders/{order}/pay`, and print its answer.
 
     A POST sends the arguments that the path does not name in the body, other methods in the query.
@@ -71,7 +70,7 @@ def _at(column: str, entry: Any) -> Any:
     return reduce(getitem, column.split("."), entry)
 
 
-def _download(about: Json, target: Target, output: Path | None, **query: Any) -> None:
+def _download(about: Body, target: Target, output: Path | None, **query: Any) -> None:
     """Write to a file what the control surface answers; `about` has what is always asked."""
     asked = about.get("query", {}) | given(**query)
     target.download(about["path"], asked, about["media"], output, about["ending"])

@@ -3,9 +3,8 @@
 Exit codes: 0 done, 1 refused, 2 usage or no server.
 """
 
-from typing import Any
-
 from ..core.members import given
+from ..core.record import Body
 from ..core.text import counted
 from .asking import show_list
 from .options import json_argument
@@ -27,7 +26,7 @@ def list_orders(target: Target, limit: int, status: str | None) -> None:
 # -- the clock
 
 
-def advance(target: Target, span: dict[str, Any]) -> None:
+def advance(target: Target, span: Body) -> None:
     """Advance the clock by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
     answer = target.control("POST", "/clock/advance", json=span)
     text = (
@@ -41,7 +40,7 @@ def advance(target: Target, span: dict[str, Any]) -> None:
 
 def set_clock(target: Target, state: str) -> None:
     """Set the clock to a later date-time, or set it to frozen or running."""
-    change: dict[str, Any] = {"to": state}
+    change: Body = {"to": state}
     if state in ("frozen", "running"):
         change = {"frozen": state == "frozen"}
     answer = target.control("PATCH", "/clock", json=change)

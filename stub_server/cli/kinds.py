@@ -3,11 +3,11 @@
 import re
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
+from ..core.record import Body
 from .options import EXISTING, UserPath
 
 
@@ -49,7 +49,7 @@ _PART = re.compile(r"([0-9]{1,9})(mo|[dhms])")
 _SPAN = re.compile(f"({_PART.pattern})+")
 
 
-def span(text: str) -> dict[str, Any]:
+def span(text: str) -> Body:
     """How far the clock is to go, as the control surface takes it: a span, or else an instant."""
     if text.startswith("--"):
         raise click.NoSuchOption(text)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..core.record import Body
 from ..core.text import json_text, printable, printable_lines
 
 LOCAL = "http://127.0.0.1:4600"
@@ -139,7 +140,7 @@ def read_file(file: Path) -> bytes:
         raise Unusable(f"{file}: {error.strerror or error}.") from None
 
 
-def json_argument(text: str, what: str) -> dict[str, Any]:
+def json_argument(text: str, what: str) -> Body:
     """The JSON object that an argument is, or names: @FILE, or - for standard input.
 
     Raises UsageError, Unusable.

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import orjson
 
 from ..core.members import given
+from ..core.record import Body
 from ..core.text import counted
 from .options import Unusable, yaml_text
 from .running_server import Away, Refused, Target
@@ -26,7 +27,7 @@ _WAIT = 25  # seconds that a request waits for an event
 _ATTEMPT = 15.0  # seconds that the receiver has
 _PAUSE = 1.0  # seconds before the next try to connect to a server or a receiver
 
-Event = dict[str, Any]
+Event = Body
 
 
 def certify(
@@ -51,7 +52,7 @@ def certify(
 
             body["effects"] = stack.enter_context(answering(program, target.server))
         try:
-            report: dict[str, Any] = target.control("POST", "/certify", json=body)["certificate"]
+            report: Body = target.control("POST", "/certify", json=body)["certificate"]
         except Refused as error:
             message = error.message.replace("signing_key", "--signing-key").replace(
                 "event_type", "--event"
@@ -61,7 +62,7 @@ def certify(
     sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
 
 
-def _certificate_text(report: dict[str, Any]) -> str:
+def _certificate_text(report: Body) -> str:
     counts = []
     for result, count in report["summary"].items():
         counts.append(f"{count} {result.replace('_', ' ')}")
@@ -122,16 +123,13 @@ def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str
 
     Returns it, and the present position in the events. Raises Away, Refused.
     """
-    import hashlib
     import hmac
 
     from ..core.signing import new_key
 
     credentials = target.control("GET", "/credentials")
     # The same for a sandbox each time, so that a receiver can keep it.
-    key = new_key(
-        hmac.digest(credentials["private_key"].encode(), b"stub-server listen", hashlib.sha256)
-    )
+    key = new_key(hmac.digest(credentials["private_key"].encode(), b"stub-server listen", "sha256"))
     after = target.control("GET", "/events", params={"wait": 0, "type": patterns})["next"]
     answer = {"sandbox": credentials["sandbox"], "forward_to": to, "signing_key": key}
     text = f"Events of the sandbox {credentials['sandbox']}"

@@ -4,8 +4,8 @@ replayed or usage.
 
 import sys
 from pathlib import Path
-from typing import Any
 
+from ..core.record import Body
 from .options import Unusable, read_file, show, yaml_text
 
 
@@ -26,7 +26,7 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     sys.exit(0 if report["ok"] else 1)
 
 
-def _text(report: dict[str, Any]) -> str:
+def _text(report: Body) -> str:
     """The report without what is empty, and the diffs below it."""
     shown = {name: value for name, value in report.items() if value not in (None, {})}
     diffs = shown.pop("diffs")

@@ -8,11 +8,12 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import TextIO
 
 import orjson
 
 from ..core.clock import iso
+from ..core.record import Body
 from ..core.text import shortened
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
@@ -21,8 +22,6 @@ from ..server.views import pay_url
 AT_ONCE = 200  # lines per write, and requests that wait for it: more would slow the server down
 PAUSE = 0.1  # seconds between two writes
 _CREATING = ("createPixOrder", "createOrder")
-
-Entry = tuple[Trace, Sequence[str]]
 
 
 class RequestLog:
@@ -35,7 +34,7 @@ class RequestLog:
         """
         self._url = url
         self._json, self._stream = form == "json", stream or sys.stderr
-        self._waiting: deque[Entry] = deque()
+        self._waiting: deque[Trace] = deque()
         self._dropped = 0
         self._stop, self._stopped_by = threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="request-log", daemon=True)
@@ -45,9 +44,9 @@ class RequestLog:
         self._thread.start()
         return self
 
-    def __call__(self, trace: Trace, warnings: Sequence[str]) -> None:
+    def __call__(self, trace: Trace) -> None:
         if len(self._waiting) < AT_ONCE:
-            self._waiting.append((trace, warnings))
+            self._waiting.append(trace)
         else:
             self._dropped += 1
 
@@ -75,13 +74,13 @@ class RequestLog:
         dropped, self._dropped = self._dropped, 0
         lines = []
         for _ in range(len(self._waiting)):
-            lines.append(self._line(*self._waiting.popleft()))
+            lines.append(self._line(self._waiting.popleft()))
         if dropped:
             lines.append(self._said({"dropped": dropped}, f"… {dropped} more requests"))
         if lines:
             self._write(lines)
 
-    def _said(self, members: dict[str, Any], text: str) -> str:
+    def _said(self, members: Body, text: str) -> str:
         """A line in the form of this log: members for programs, or a text for people."""
         if self._json:
             return orjson.dumps(members).decode()
@@ -92,23 +91,23 @@ class RequestLog:
             self._stream.write("\n".join(lines) + "\n")
             self._stream.flush()
 
-    def _line(self, trace: Trace, warnings: Sequence[str]) -> str:
-        members = self._members(trace, warnings)
+    def _line(self, trace: Trace) -> str:
+        members = self._members(trace)
         said = [members["time"][11:23], f"{members['method']:<6}"]
         if trace.sandbox != DEFAULT:
             said.append(f"[{trace.sandbox}]")
         said += [members["path"], str(trace.status or "-"), trace.operation or "", trace.code or ""]
         said.append(f"{members['ms']:.1f} ms")
-        if warnings:
-            said.append(f"warnings: {', '.join(warnings)}")
+        if trace.warnings:
+            said.append(f"warnings: {', '.join(trace.warnings)}")
         said.append(members.get("refused_origin", ""))
         if "pay_url" in members:
             said.append(f"pay: {members['pay_url']}")
         return self._said(members, " ".join(filter(None, said)))
 
-    def _members(self, trace: Trace, warnings: Sequence[str]) -> dict[str, Any]:
+    def _members(self, trace: Trace) -> Body:
         """What a line says, by the names of its JSON."""
-        members: dict[str, Any] = {
+        members: Body = {
             # when it was answered, by the machine's clock
             "time": iso(trace.received + trace.micros // 1_000),
             "request_id": trace.id,
@@ -119,7 +118,7 @@ class RequestLog:
             "status": trace.status,
             "code": trace.code,
             "ms": trace.micros / 1000,
-            "warnings": list(warnings),
+            "warnings": list(trace.warnings),
         }
         if trace.refused_origin:
             members["refused_origin"] = trace.refused_origin

@@ -4,17 +4,16 @@ was refused.
 
 import sys
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
 import click
 
 from ..core.members import given
+from ..core.record import Body
 from .options import json_argument, yaml_text
 from .running_server import Refused, Target
 
 _PAGE = 100
-Body = dict[str, Any]
 
 
 def show_request(target: Target, ident: str, commands: bool) -> None:

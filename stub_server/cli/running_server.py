@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..core.members import given
+from ..core.record import Body
 from ..core.text import shortened
 from ..server.request import COMMAND
 from .options import LOCAL, Refusing, Unusable, key_headers, show, write_private
@@ -31,9 +32,7 @@ class Away(Unusable):
 class Refused(Refusing):
     """The server refused the request. Message, code and body are the server's."""
 
-    def __init__(
-        self, message: str, code: str | None, body: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, message: str, code: str | None, body: Body | None = None) -> None:
         super().__init__(message)
         self.code, self.body = code, dict(body or {})
 
@@ -112,7 +111,7 @@ class Target:
         return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
 
     def download(
-        self, path: str, query: Mapping[str, Any], media: str, output: Path | None, ending: str
+        self, path: str, query: Body, media: str, output: Path | None, ending: str
     ) -> None:
         """Write a file of a media type from the control surface, called like the sandbox if there
         is no `output`.
@@ -183,7 +182,7 @@ class Target:
 
     def _refused(self, status: int, body: Any) -> Away | Refused:
         """The error that a refusal with this body is."""
-        refusal: dict[str, Any] = {}
+        refusal: Body = {}
         if isinstance(body, dict):
             refusal = body
         code = refusal.get("code")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import click
 
 from ..core.members import given
+from ..core.record import Body
 from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
 from .options import read_file
@@ -41,7 +42,7 @@ For the command stub-server, and for tests:
   export STUB_SERVER={server} STUB_SANDBOX={sandbox} STUB_CONTROL_KEY={control_key}"""
 
 
-def _created(target: Target, body: dict[str, Any]) -> dict[str, Any]:
+def _created(target: Target, body: Body) -> Body:
     """A new sandbox.
 
     One that takes long is asked for until it is ready, and a terminal shows how far it is.
@@ -57,7 +58,7 @@ def _created(target: Target, body: dict[str, Any]) -> dict[str, Any]:
         answer = target.control("GET", f"/sandboxes/{quote(name, safe='')}")
     if shows:
         click.echo(err=True)
-    sandbox: dict[str, Any] = answer["sandbox"]
+    sandbox: Body = answer["sandbox"]
     return sandbox
 
 
@@ -92,7 +93,7 @@ def restore(target: Target, name: str) -> None:
     _go_back(target, f"/snapshots/{quote(name, safe='')}/restore", {})
 
 
-def _go_back(target: Target, path: str, body: dict[str, Any]) -> None:
+def _go_back(target: Target, path: str, body: Body) -> None:
     answer = target.control("POST", path, json=body)
     sandbox = answer["sandbox"]
     undo = f"stub-server rewind --to-step {sandbox['step'] - 1}{target.flags}"

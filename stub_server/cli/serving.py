@@ -300,11 +300,10 @@ class _Server(uvicorn.Server):
         """
         if self.should_exit:
             return
+        self.stopped_by = self.stopped_by or signal.Signals(sig).name
         if self.started:
-            self.stopped_by = self.stopped_by or signal.Signals(sig).name
             self.handle_exit(signal.SIGTERM, frame)
             return
-        self.stopped_by = signal.Signals(sig).name
         self._app.server.closing.set()
         self.should_exit = True
 
@@ -315,10 +314,9 @@ class _Server(uvicorn.Server):
                 self._settings.ready_file
             )
         if self._settings.stop_after_idle is not None:
-            self._used = monotonic()
             self._app.server.listeners.append(self._note_use)
 
-    def _note_use(self, trace: Trace, warnings: Sequence[str]) -> None:
+    def _note_use(self, trace: Trace) -> None:
         if trace.path not in ABOUT_THE_SERVER:  # health checks and the like are no use
             self._used = monotonic()
 

@@ -7,7 +7,6 @@ Begin with `faults`, which stop a start; an example that does not fit is only to
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 from ..core.record import UniqueKey
 from ..core.text import counted
@@ -17,7 +16,7 @@ from .lifecycles import Lifecycle
 from .schema import Schemas
 from .source import ContractError, Json, Place, error_at, nodes, path_to, read
 
-Faults: TypeAlias = Iterator[ContractError]
+Faults = Iterator[ContractError]
 
 
 def faults(document: Document, shipped: Document) -> list[ContractError]:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..core.record import UniqueKey
-from .lifecycles import Lifecycle, lifecycle_of
+from .lifecycles import Changes, Lifecycle, Names, lifecycle_of
 from .source import ContractError, Json, JsonObject, Place, operations_in, unescaped, value_at
 
 JSON = "application/json"
@@ -36,7 +36,7 @@ class Response(NamedTuple):
     status: int
     media: Mapping[str, Json]
     headers: Mapping[str, Json]
-    codes: tuple[str, ...]
+    codes: Names
 
 
 class Operation(NamedTuple):
@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     tag: str
     scheme: str | None
     scopes: frozenset[str]
-    emits: tuple[str, ...]
+    emits: Names
     parameters: tuple[Parameter, ...]
     body: Json | None
     body_required: bool
@@ -278,9 +278,9 @@ class Document:
         return found
 
     @cached_property
-    def changes(self) -> dict[tuple[str | None, str], tuple[str, ...]]:
-        """The events of changes other than moves (`x-change`), by schema name and change."""
-        found: dict[tuple[str | None, str], tuple[str, ...]] = {}
+    def changes(self) -> Changes:
+        """The events of changes (`x-change`)."""
+        found: Changes = {}
         for name, event in self.events.items():
             if event["change"] is not None:
                 change = event["record"], event["change"]

@@ -145,11 +145,11 @@ def _write_events(document: JsonObject, names: Names) -> None:
                 operation["x-emits"] = events
 
 
-def _emitted_by(document: JsonObject) -> dict[str, list[str]]:
+def _emitted_by(document: JsonObject) -> Lists:
     """What raises each event: whatever makes a move that raises it, and the operations of
     its change.
     """
-    found: dict[str, list[str]] = {}
+    found: Lists = {}
     for event, item in document.get("x-webhooks", {}).items():
         by: list[str] = []
         for move in _moves(document):

@@ -6,6 +6,11 @@ from functools import cached_property
 
 from .source import Json
 
+Names = tuple[str, ...]
+"""Of states, events, operations or codes, in the order of the contract."""
+Changes = dict[tuple[str | None, str], Names]
+"""The events of changes other than moves, by schema name and change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -17,8 +22,8 @@ class Move:
 
     from_: str
     to: str
-    events: tuple[str, ...]
-    by: tuple[str, ...]
+    events: Names
+    by: Names
     name: str | None = None
     control: str | None = None
 
@@ -29,9 +34,9 @@ class Lifecycle:
 
     resource: str
     field: str
-    states: tuple[str, ...]
+    states: Names
     moves: tuple[Move, ...]
-    sets: Mapping[str, tuple[str, ...]]
+    sets: Mapping[str, Names]
 
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move of this name between two states, or the first one without `name`.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from .source import (
     MOST_NODES,
@@ -21,7 +21,7 @@ from .source import (
     value_at,
 )
 
-Location: TypeAlias = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 """The keys and indexes that lead to a value. Unlike a `Place`, it can be in a set."""
 
 

@@ -23,7 +23,7 @@ class ContractViolation(Exception):
     """
 
 
-def translate(node: Json, named: Mapping[str, Json]) -> Json:
+def translate(node: Json, named: JsonObject) -> Json:
     """Translate an OpenAPI 3.0 schema to JSON Schema draft 4; `named` are the schemas that
     references lead to.
 
@@ -61,7 +61,7 @@ def _settled(schema: JsonObject, *, is_nullable: bool) -> JsonObject:
     return schema
 
 
-def _enum_or_null(node: JsonObject, named: Mapping[str, Json]) -> JsonObject:
+def _enum_or_null(node: JsonObject, named: JsonObject) -> JsonObject:
     """A choice between an enum and null as one enum, so that one fault gives one error, with the
     allowed values.
 
@@ -156,7 +156,7 @@ class Validator:
         return f"{where[:200]}: {error.message[:300]}"
 
 
-def needed(schema: Json, named: Mapping[str, Json]) -> JsonObject:
+def needed(schema: Json, named: JsonObject) -> JsonObject:
     """The named schemas that a schema refers to, with those that these refer to."""
     found: JsonObject = {}
     pending = [schema]

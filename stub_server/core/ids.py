@@ -1,11 +1,9 @@
 """Generated values of a sandbox: ids, codes and keys, drawn from separate streams of one seed."""
 
-import hashlib
 import hmac
 from copy import copy
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from random import Random
-from typing import TypeAlias
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
@@ -24,7 +22,7 @@ def named_uuid(*names: str) -> str:
     """A UUID in the form of version 4 that is derived from the names: the same names always give
     the same id.
     """
-    return _uuid_of(hashlib.sha256("\x00".join(names).encode()).digest())
+    return _uuid_of(sha256("\x00".join(names).encode()).digest())
 
 
 def derived_text(secret: bytes, length: int, *names: str) -> str:
@@ -32,9 +30,7 @@ def derived_text(secret: bytes, length: int, *names: str) -> str:
     digest = b""
     counter = 0
     while len(digest) < length * 2:
-        digest += hmac.new(
-            secret, "\x00".join((*names, str(counter))).encode(), hashlib.sha256
-        ).digest()
+        digest += hmac.digest(secret, "\x00".join((*names, str(counter))).encode(), "sha256")
         counter += 1
     return "".join(BASE62[(digest[2 * i] << 8 | digest[2 * i + 1]) % 62] for i in range(length))
 
@@ -46,7 +42,7 @@ def luck(*names: str) -> float:
     )
 
 
-Position: TypeAlias = tuple[int, int]
+Position = tuple[int, int]
 """Position in the streams of a sandbox: how many ids and how many secrets have been used."""
 
 
@@ -64,8 +60,8 @@ class Ids:
         """Ids are derived from `seed`, secrets from `secret` and the identity of the sandbox: at
         first its name.
         """
-        self._draw_from(hashlib.sha256(f"{seed}/ids".encode()).digest())
-        self._root = hmac.new(secret, b"credentials", hashlib.sha256).digest()
+        self._draw_from(sha256(f"{seed}/ids".encode()).digest())
+        self._root = hmac.digest(secret, b"credentials", "sha256")
         self.position: Position = (0, 0)
         self.event_salt = 0
         self._name(sandbox, str(seed))
@@ -76,7 +72,7 @@ class Ids:
 
     def identify(self, identity: str) -> None:
         """Draw secrets of another identity from now on."""
-        self.secret_key = hmac.new(self._root, identity.encode(), hashlib.sha256).digest()
+        self.secret_key = hmac.digest(self._root, identity.encode(), "sha256")
 
     def _name(self, sandbox: str, root: str) -> None:
         self.requests = Random(f"{root}/requests/{sandbox}")
@@ -85,7 +81,7 @@ class Ids:
         """Make event ids that no other sandbox makes: receivers take two deliveries of one id for
         one event.
         """
-        self.event_salt = int.from_bytes(hashlib.sha256(sandbox.encode()).digest()[:13], "big")
+        self.event_salt = int.from_bytes(sha256(sandbox.encode()).digest()[:13], "big")
 
     def digest(self, number: int) -> bytes:
         """What the id of this number is made of."""
@@ -114,7 +110,7 @@ class Ids:
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""
         twin = copy(self)
-        twin._draw_from(hashlib.sha256(self.key + b"/before").digest())
+        twin._draw_from(sha256(self.key + b"/before").digest())
         twin.position, twin.event_salt = (0, 0), 0
         twin._name("", twin.key.hex())
         twin.identify("")

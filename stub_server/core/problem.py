@@ -50,17 +50,18 @@ class Refusal(Exception):
         code: str | None = None,
         *,
         where: str = "body",
+        violation: str = "not_allowed",
         advice: str = "",
     ) -> Self:
         """A refusal of one field.
 
-        Without a `code` it has that of its class, and the violation `not_allowed`.
+        Without a `code` it has that of its class, and the `violation`.
         """
         return cls(
             message,
             advice=advice,
             code=code,
-            details=[detail(field, code or "not_allowed", message, where)],
+            details=[detail(field, code or violation, message, where)],
         )
 
     def again(self) -> Self:

@@ -1,12 +1,12 @@
 """Records, stored and parsed; the members that events add to them; and how large a body is."""
 
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import orjson
 
 Body = dict[str, Any]
-Parts: TypeAlias = tuple[Body, Body]
+Parts = tuple[Body, Body]
 """The public and the hidden part of a record."""
 
 

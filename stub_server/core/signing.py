@@ -1,15 +1,14 @@
 """Signatures of Standard Webhooks 1.0: https://github.com/standard-webhooks/standard-webhooks."""
 
-import hashlib
 import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..version import __version__
 
 PREFIX = "whsec_"
-HeaderPairs: TypeAlias = list[tuple[str, str]]
+HeaderPairs = list[tuple[str, str]]
 """Names and values of headers, in their order."""
 TOLERANCE = 300  # seconds that a timestamp may be off
 _MOST_SIGNATURES = 50  # of a header that are looked at
@@ -24,7 +23,7 @@ def sign(key: str, event_id: str, timestamp: int, body: bytes) -> str:
     """`v1,<base64>` over `{id}.{timestamp}.{body}`; the timestamp is in seconds since 1970."""
     secret = b64decode(key.removeprefix(PREFIX), validate=True)
     signed = b"%b.%d.%b" % (event_id.encode(), timestamp, body)
-    return "v1," + b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
+    return "v1," + b64encode(hmac.digest(secret, signed, "sha256")).decode()
 
 
 def signatures(keys: Iterable[str], event_id: str, timestamp: int, body: bytes) -> str:

@@ -9,13 +9,13 @@ from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
 from time import perf_counter
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 from weakref import finalize
 
 SLICE = 0.005  # seconds
 AT_ONCE = 500  # items that a search looks at before it pauses
 T = TypeVar("T")
-Sliced: TypeAlias = Generator[None, None, T]
+Sliced = Generator[None, None, T]
 """Work that yields wherever others may be served, and returns its result."""
 
 

@@ -34,6 +34,12 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
     return by_fold[found[0]] if found else None
 
 
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A sentence with the known name that is nearest to another one, or nothing."""
+    guess = nearest(name, known)
+    return f" Did you mean {guess}?" if guess else ""
+
+
 def warning_of(kind: str, name: str, known: str | None = None) -> str:
     """A warning about an unknown name; `known` is the one that it probably is."""
     text = f"{kind}:{name if _HEADER_SAFE(name) else 'unnamed'}"
@@ -141,8 +147,8 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def json_text(value: Any, indent: int | None = None) -> str:
+def json_text(value: Any) -> str:
     """A value as JSON in ASCII, which moves no cursor of a terminal."""
     import json
 
-    return json.dumps(value, indent=indent)
+    return json.dumps(value)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 SENDING = "webhook.attempt"
 """The one job that waits for another machine.
@@ -29,7 +29,7 @@ class Timer(NamedTuple):
     subject: str
 
 
-Group: TypeAlias = dict[int, Timer]
+Group = dict[int, Timer]
 """Timers by number."""
 
 

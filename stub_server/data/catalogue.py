@@ -41,7 +41,7 @@ class CatalogueProvider(BaseProvider):
 
     # -- prices and plans
 
-    def price(self, most: float = 1_000) -> float:
+    def price(self, most: float) -> float:
         """What a membership costs a month, in reais; at most so much."""
         affordable = {}
         for price, row in table("prices")["monthly"].items():

@@ -98,7 +98,7 @@ class Crowd:
         self.script.follow(self._come(visits, newcomers))
         for _ in range(people - newcomers):
             at = self.rhythm.instant(self._idle, self.rhythm.start, self.rhythm.end)
-            self.script.add(at, self.script.step, self._sign_up, self._idle, "metadata_of_others")
+            self.script.plan(at, self._sign_up, self._idle, "metadata_of_others")
 
     def _on_sale(self) -> list[Offer]:
         """The offers that somebody can still buy."""
@@ -244,7 +244,7 @@ class Crowd:
         )
         if is_renumbered and "mobile_phone" in person["phones"]:
             since = self.rhythm.instant(self._idle, draft.now + MINUTE, self.script.end)
-            self.script.add(since, self.script.step, _renumber, ident, number)
+            self.script.plan(since, _renumber, ident, number)
         return ident
 
 

@@ -2,7 +2,6 @@
 names alike.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ..core.clock import iso
@@ -14,7 +13,7 @@ from ..engine import resources
 from ..engine.draft import Draft
 from ..engine.tables.specs import UniqueViolation
 from .files import Node
-from .script import Script
+from .script import Action, Script
 
 
 class Goods:
@@ -39,7 +38,7 @@ class Goods:
             raise node.fail(f"another {what}")
         self.in_use.add(name)
 
-    def checked(self, node: Node, action: Callable[..., object], *args: Any) -> None:
+    def checked(self, node: Node, action: Action, *args: Any) -> None:
         """Call an action; what the rules refuse is an error of the file."""
         try:
             action(*args)
@@ -48,7 +47,7 @@ class Goods:
         except UniqueViolation as clash:
             raise node.fail(str(clash)) from None
 
-    def later(self, at: int, node: Node, change: Callable[..., object], *args: Any) -> None:
+    def later(self, at: int, node: Node, change: Action, *args: Any) -> None:
         """Plan a step at an instant."""
         self.script.add(at, self.checked, node, self.script.step, change, *args)
 
@@ -88,4 +87,4 @@ def withdraw_plan(draft: Draft, ident: str) -> None:
     row = draft.get(draft.store.plans, ident)
     running = draft.store.running("planId", ident)
     changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
-    resources.change(draft, draft.store.plans, row, changed, project=row.public["projectId"])
+    resources.change(draft, draft.store.plans, row, changed)

@@ -5,7 +5,7 @@ A life is a generator: it acts, and yields the instant at which it acts again. W
 was drawn before, as the fate of the purchase.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from random import Random
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from ..engine.draft import Draft
 from ..engine.step import Step
 from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
 from .rhythm import bank_morning, moment, office_hour, refund_hour
-from .script import Script
+from .script import Action, Script
 from .tables import pick
 
 REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even opened
@@ -150,12 +150,8 @@ class Lives:
             yield office_hour(self.rng, self.script.now + 6 * DAY)
             self.script.step(self._in_dispute, ident, ends[outcome])
 
-    def _in_dispute(
-        self, draft: Draft, ident: str, act: Callable[..., object], *asked: object
-    ) -> None:
-        row = draft.open(self.store.orders, ident)
-        assert row is not None  # nobody deletes one
-        act(draft, row, *asked)
+    def _in_dispute(self, draft: Draft, ident: str, act: Action, *asked: object) -> None:
+        act(draft, draft.get(self.store.orders, ident), *asked)
 
     # -- the membership
 

@@ -62,7 +62,7 @@ class Merchant:
                 opened = office_hour(rng, self.now - 9 * DAY)
             self._plan_project(rng, spec, membership, min(opened, self.now - HOUR), number)
         if self.scenario.every_state:
-            self.script.add(self.now, self.script.step, self._limit_places)
+            self.script.plan(self.now, self._limit_places)
 
     def _memberships(self) -> Iterator[tuple[Node, Membership]]:
         """As many drawn projects as the scenario says, and those that it names."""
@@ -97,7 +97,7 @@ class Merchant:
                 rng, self.now - (spec.get("stopped_days_ago", 60) - 1) * DAY
             )
             stopped = min(self.now - HOUR, max(opened + 2 * HOUR, wanted))
-            self.script.add(stopped, self.script.step, move_project, ident, status)
+            self.script.plan(stopped, move_project, ident, status)
         at, plans = opened, list[str]()
         shows = self.scenario.every_state and place < self.scenario.drawn
         for fields, share in self._plans(ident, spec, membership, retires=shows and place == 1):
@@ -152,7 +152,7 @@ class Merchant:
         )
         if fields.get("status") == "inactive":  # it was sold until four months ago
             closes = min(closes, max(at + HOUR, office_hour(rng, self.now - 120 * DAY)))
-            self.script.add(closes, self.script.step, withdraw_plan, ident)
+            self.script.plan(closes, withdraw_plan, ident)
         return plan, closes
 
     def _limit_places(self, draft: Draft) -> None:
@@ -172,7 +172,7 @@ class Merchant:
                     "max_subscribers": in_use + left.pop(0),
                     "updatedAt": iso(draft.now),
                 }
-                resources.change(draft, store.plans, row, limited, project=row.public["projectId"])
+                resources.change(draft, store.plans, row, limited)
 
     # -- webhooks and keys
 
@@ -201,10 +201,10 @@ class Merchant:
             fields = node.without(*NOT_OF_WEBHOOKS)
             check_request(self.goods.schemas, "WebhookCreate", fields, node)
             created = self._opened(rng, node.get("days_old", 30), HOUR)
-            self.script.add(created, self.script.step, self._create_webhook, node, fields, created)
+            self.script.plan(created, self._create_webhook, node, fields, created)
             if node.get("state", "active") == "inactive":
                 ident = named_uuid("webhook", node.value["key"])
-                self.script.add(self.now - HOUR // 2, self.script.step, _silence, ident)
+                self.script.plan(self.now - HOUR // 2, _silence, ident)
             times.append(created)
         return min(times, default=None)
 
@@ -229,7 +229,7 @@ class Merchant:
         scopes = [scope["name"] for scope in known if scope["assignable"]]
         rng, script = stream(self.seed, "keys"), self.script
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
-        script.add(first, script.step, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
+        script.plan(first, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
         used = [self._plan_key(rng, node) for node in self.scenario.root.each("keys")]
         latest = self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
         script.add(self.now, self._use_keys, used, latest)
@@ -252,10 +252,10 @@ class Merchant:
         elif days is not None:
             # to the end of the day in Brasília, three hours into the next one of UTC
             fields["expires_at"] = iso((now // DAY + days) * DAY + 3 * HOUR - 1)
-        self.script.add(created, self.script.step, self._create_key, ident, fields)
+        self.script.plan(created, self._create_key, ident, fields)
         if state == "inactive":
             last = created + (now - created) // 3
-            self.script.add(last + HOUR, self.script.step, _switch_off, ident)
+            self.script.plan(last + HOUR, _switch_off, ident)
         return ident, node.get("usage", 0), max(created, last)
 
     def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
@@ -281,8 +281,7 @@ class Merchant:
 
 def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
-    row = draft.open(draft.store.webhooks, ident)
-    assert row is not None
+    row = draft.get(draft.store.webhooks, ident)
     draft.update(
         draft.store.webhooks, row, changed_webhook(row.public, {"is_active": False}, iso(draft.now))
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..core.clock import DAY, HOUR, MINUTE
 from ..core.money import cents
@@ -103,7 +103,7 @@ def cart(rng: Random, offer: Offer) -> Body:
     plan, project = offer.plan, offer.project
     price = cents(plan["amount"])
     total = price
-    metadata: dict[str, Any] = {"utm_source": pick(rng, "habits", "sources")}
+    metadata: Body = {"utm_source": pick(rng, "habits", "sources")}
     extras: list[Body] = []
     if offer.bumps and rng.random() < BUMP:
         title, amount = rng.choices(offer.bumps)[0]

@@ -51,7 +51,7 @@ def _demand(at_ms: int) -> float:
     return share
 
 
-def pay_delay(rng: Random, below: int = DAY) -> int:
+def pay_delay(rng: Random, below: int) -> int:
     """Ms until a buyer pays: median 2.5 minutes, 95 % within the hour, always less than `below`
     (over ten seconds).
     """

@@ -14,6 +14,7 @@ from ..engine.tables.store import Store
 from .provider import new_faker, release
 
 T = TypeVar("T")
+Action = Callable[..., object]
 PERSON = Cause("request", "", "seeding")
 
 
@@ -26,11 +27,11 @@ class Script:
 
     def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
-        self._queue: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []  # a heap
+        self._queue: list[tuple[int, int, Action, tuple[Any, ...]]] = []  # a heap
         self._added = 0
         self._fakers: list[Faker] = []
 
-    def add(self, at: int, action: Callable[..., object], *args: Any) -> None:
+    def add(self, at: int, action: Action, *args: Any) -> None:
         """Queue an action for an instant (ms); what is due after the end is left out."""
         if at <= self.end:
             self._added += 1
@@ -54,6 +55,10 @@ class Script:
         made = change(draft, *args)
         draft.record()
         return made
+
+    def plan(self, at: int, change: Action, *args: Any) -> None:
+        """Queue a step at an instant (ms)."""
+        self.add(at, self.step, change, *args)
 
     def run(self) -> None:
         """Do everything in the order of time; at one instant, jobs of the clock come first."""

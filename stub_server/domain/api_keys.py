@@ -1,9 +1,8 @@
 """Rules of API keys: scopes, restrictions, states and expiry."""
 
-import hashlib
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any
+from hashlib import sha256
 
 from ..core.clock import iso, parse_iso
 from ..core.problem import Conflict, Forbidden, detail
@@ -11,6 +10,8 @@ from ..core.record import Body, Parts, Row, without
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
 """How the halves of a key begin."""
+May = Callable[[str], bool]
+"""Whether a caller has a scope."""
 PUBLIC_LENGTH, PRIVATE_LENGTH = 24, 40  # characters after that
 _RESTRICTIONS = ("allowed_projects", "allowed_ips", "expires_at", "is_active")
 
@@ -31,7 +32,7 @@ def warnings(body: Body, now: int) -> tuple[str, ...]:
     return ("expires_at_past",)
 
 
-def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
+def check_escalation(may: May, scopes: Iterable[str]) -> None:
     """Raises Forbidden if the caller grants a scope that it does not have."""
     beyond = _beyond(may, scopes)
     if beyond:
@@ -42,12 +43,12 @@ def check_escalation(may: Callable[[str], bool], scopes: Iterable[str]) -> None:
         )
 
 
-def _beyond(may: Callable[[str], bool], scopes: Iterable[str]) -> list[str]:
+def _beyond(may: May, scopes: Iterable[str]) -> list[str]:
     """The scopes that a caller does not have."""
     return sorted(scope for scope in scopes if not may(scope))
 
 
-def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
+def check_update(may: May, row: Row, body: Body) -> None:
     """Raises Forbidden if a caller grants scopes, or changes what restricts a key, beyond its own
     scopes.
 
@@ -75,7 +76,7 @@ def check_update(may: Callable[[str], bool], row: Row, body: Body) -> None:
 @lru_cache(maxsize=64)  # two layers ask it of every request, with what it sends
 def digest(private_key: str) -> str:
     """The SHA-256 of a private key, which is stored instead of the key."""
-    return hashlib.sha256(private_key.encode()).hexdigest()
+    return sha256(private_key.encode()).hexdigest()
 
 
 def new_key(
@@ -126,7 +127,7 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> P
     return public, hidden
 
 
-def _written(body: Body) -> dict[str, Any]:
+def _written(body: Body) -> Body:
     """The members of a request as they are stored."""
     written = without(body, "allowed_projects")
     if "scopes" in written:

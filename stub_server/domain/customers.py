@@ -1,9 +1,8 @@
 """Rules of customers: one per document, which determines their type."""
 
 import re
-from collections.abc import Mapping
 
-from ..core.problem import Conflict, detail
+from ..core.problem import Conflict
 from ..core.record import Body
 from .documents import infer
 
@@ -58,8 +57,7 @@ def _check_types(sent: Body, expected: tuple[str, str], prefix: str) -> None:
     for name, value in (("document_type", expected[0]), ("type", expected[1])):
         if sent.get(name) not in (None, value):
             message = f"{name} is {sent[name]}, but the document makes it {value}."
-            details = [detail(prefix + name, "document_type_conflict", message)]
-            raise Conflict(message, code="document_type_conflict", details=details)
+            raise Conflict.at(prefix + name, message, "document_type_conflict")
 
 
 _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch
@@ -91,19 +89,13 @@ def buyer(sent: Body) -> Body:
 
 
 def as_buyer(public: Body) -> Body:
-    """A customer as the buyer of an order: telephones and address flat."""
-    return {name: public[name] for name in _OF_BUYERS} | {
-        "phones": flat_phones(public["phones"]),
-        "address": public["address"],
-    }
-
-
-def flat_phones(phones: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """A customer's telephones in E.164, as an order has them."""
-    return {
+    """A customer as the buyer of an order: telephones in E.164."""
+    phones = {
         name: f"+{phone['country_code']}{phone.get('area_code', '')}{phone['number']}"
-        for name, phone in phones.items()
+        for name, phone in public["phones"].items()
     }
+    own = {name: public[name] for name in _OF_BUYERS}
+    return own | {"phones": phones, "address": public["address"]}
 
 
 # In other numbers the area code cannot be told apart. Country codes of one and two digits are those

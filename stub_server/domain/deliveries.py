@@ -4,7 +4,7 @@ and its webhook.
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.problem import Conflict
@@ -237,7 +237,7 @@ def attempted(
     }
     if outcome.error is None:
         public["delivered_at"] = now
-    attempt: dict[str, Any] = {
+    attempt: Body = {
         "number": number,
         "at": iso(timing.begun),
         "response_status": outcome.status,

@@ -5,7 +5,7 @@ e-mail addresses.
 from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
@@ -14,9 +14,9 @@ from ..core.record import Body, Parts, without
 from . import boleto
 from .brcode import encode
 
-Names: TypeAlias = tuple[str, str, str]
+Names = tuple[str, str, str]
 """The identifiers of a new order: its id, its code and its transaction's id."""
-Seller: TypeAlias = tuple[str, str, str]
+Seller = tuple[str, str, str]
 """The receiver of a PIX code (name and city), and the base URL of its image."""
 
 

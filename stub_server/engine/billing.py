@@ -7,7 +7,6 @@ Each adds to a draft: the order, the subscription that it changes, their events 
 
 from zlib import crc32
 
-from ..contract.lifecycles import Move
 from ..core.clock import parse_iso
 from ..core.record import Body, Parts, Record, Row
 from ..domain import payments, subscriptions
@@ -95,20 +94,21 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
 
     A full refund ends what it paid for. Raises Conflict.
     """
-    table, status = draft.lifecycle("Order"), row.public["status"]
+    table = draft.lifecycle("Order")
     amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
-    if amount == payments.left(row.hidden):
-        moved = legal(table, status, "refunded")
-    else:
-        moved = legal(table, status, status, "partially_refunded")
-    return give_back(draft, row, amount, moved)
+    return give_back(draft, row, amount, "partially_refunded")
 
 
-def give_back(draft: Draft, row: Row, amount: int, moved: Move) -> Record:
-    """The order after a move that returns so many cents.
+def give_back(draft: Draft, row: Row, amount: int, part: str) -> Record:
+    """The order after so many cents went back; `part` names the move where more are left.
 
     A full refund ends what the order paid for.
     """
+    table, status = draft.lifecycle("Order"), row.public["status"]
+    if amount == payments.left(row.hidden):
+        moved = legal(table, status, "refunded")
+    else:
+        moved = legal(table, status, "paid", part)
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
     record = change_order(draft, row, moved, public, hidden)
     if not payments.left(hidden) and hidden["subscriptionId"] is not None:

@@ -151,7 +151,7 @@ class Draft:
         table: Table,
         record: Record,
         change: str,
-        project: str | None = None,
+        project: str | None,
         extras: Extras = NO_EXTRAS,
     ) -> None:
         """Raise the events of a change that moves no state, such as `updated` (`x-change`

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from random import Random
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -55,11 +55,10 @@ DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_b
 _OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
 _OF_BOTH = {"delay_ms", "body"}
 _OF_WAITS = ("delay_ms", "delay", "message")  # by themselves they change nothing
-BodyPath: TypeAlias = tuple[str | int | None, ...]
-"""Members by name, items of lists by place, and None for all items."""
+BodyPath = tuple[str, ...]
+"""Members by name, items of lists by place, and `*` for all items."""
 _is_path = re.compile(r"\$(?:\.[A-Za-z_][A-Za-z0-9_-]*|\[(?:[0-9]{1,4}|\*)\])+").fullmatch
-# of a path: a member, or items of a list
-_step = re.compile(r"\.([A-Za-z0-9_-]+)|\[([0-9]+|\*)\]")
+_steps = re.compile(r"[A-Za-z0-9_-]+|\*").findall
 _OF_ITEMS = 20  # how many characters of a header the items of a list weigh as much as
 Texts = Mapping[str, str]
 """What a request or a delivery has for the members of a `match` that are texts."""
@@ -165,7 +164,7 @@ class Fault:
         """How many characters of globs a request is compared with at most, those of each item."""
         found = sum(len(pattern) for pattern in self.patterns if is_glob(pattern))
         for path, wanted in self._body:
-            if None in path:
+            if "*" in path:
                 length = len(wanted) if isinstance(wanted, str) and is_glob(wanted) else 1
                 found += _OF_ITEMS * length
         return found
@@ -343,20 +342,14 @@ def _check_members(fault: Fault) -> None:
 
 
 def _body_path(text: str) -> BodyPath:
-    """`$.items[0].name` -> `("items", 0, "name")`; `[*]` is None.
+    """`$.items[0].name` -> `("items", "0", "name")`; no name of a member is a number.
 
     Raises Conflict for any other text.
     """
     if not _is_path(text):
         message = f"{text} is not a path. Write it like $.customer.email or $.items[0].price."
         raise Conflict.at("match.body", message, CONFLICT)
-    steps: list[str | int | None] = []
-    for member, place in _step.findall(text):
-        if member:
-            steps.append(member)
-        else:
-            steps.append(None if place == "*" else int(place))
-    return tuple(steps)
+    return tuple(_steps(text))
 
 
 def _has(values: Sequence[Any], wanted: Any) -> bool:
@@ -364,13 +357,13 @@ def _has(values: Sequence[Any], wanted: Any) -> bool:
     return any(_equal(wanted, value) for value in values)
 
 
-def _inside(value: Any, step: str | int | None) -> list[Any]:
+def _inside(value: Any, step: str) -> list[Any]:
     """What a step of a path leads to: a member, one item of a list, or all of them."""
-    if isinstance(step, str):
-        return [value[step]] if isinstance(value, dict) and step in value else []
-    if not isinstance(value, list):
-        return []
-    return value if step is None else value[step : step + 1]
+    if step == "*" or step.isdigit():
+        if not isinstance(value, list):
+            return []
+        return value if step == "*" else value[int(step) :][:1]
+    return [value[step]] if isinstance(value, dict) and step in value else []
 
 
 def _equal(wanted: Any, value: Any) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TypeAlias
 
 from ..core.clock import iso
 from ..core.problem import Conflict
@@ -24,9 +23,9 @@ from .step import Cause, Change, Part, Standing, Step, Used
 from .tables.store import Store
 from .tables.table import Table
 
-Rows: TypeAlias = dict[int, Record]
+Rows = dict[int, Record]
 """The records of a table by key."""
-Touched: TypeAlias = dict[tuple[str, str], set[int]]
+Touched = dict[tuple[str, str], set[int]]
 """The keys of records, by merchant and table."""
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..core.clock import iso, parse_iso
 from ..core.money import cents
@@ -40,7 +40,7 @@ class Inspected:
         return project is not None and project["status"] in states
 
 
-Judge: TypeAlias = Callable[[Inspected, Table, Row], str | None]
+Judge = Callable[[Inspected, Table, Row], str | None]
 """What is wrong with a record, after its kind and id; empty if nothing is, None if the law does not
 concern it.
 """

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import islice, takewhile
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import orjson
 
@@ -23,7 +23,7 @@ EVENT_OVERHEAD = 300  # bytes of an event besides the records that it shows
 MOST_REPLIES, MOST_REPLY_BYTES = 10_000, 32 * 1024 * 1024
 REPLY_OVERHEAD = 500  # bytes of a reply besides its body
 
-ReplyKey: TypeAlias = tuple[str, str, str, str]
+ReplyKey = tuple[str, str, str, str]
 """Merchant, method, path and Idempotency-Key of a request."""
 
 

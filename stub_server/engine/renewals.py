@@ -91,7 +91,7 @@ def end_suspension(draft: Draft, row: Row) -> None:
     """The project is active again: everything is due later by the time of its suspension."""
     if not billing.is_running(draft, row):
         return
-    since = max(_suspended_at(draft, row.public["projectId"]), parse_iso(row.public["createdAt"]))
+    since = max(_suspended_at(draft, row), parse_iso(row.public["createdAt"]))
     hidden = subscriptions.reactivated(row.hidden, since, draft.now)
     postpone(draft, Row(row.record, row.public, hidden), draft.now - since)
 
@@ -186,9 +186,9 @@ def resume(draft: Draft, row: Row) -> None:
     billing.schedule(draft, row.id, public, row.hidden)
 
 
-def _suspended_at(draft: Draft, project_id: str) -> int:
-    """When a project was suspended, in ms."""
-    hidden = draft.store.projects.get(project_id).hidden
+def _suspended_at(draft: Draft, row: Row) -> int:
+    """When the project of a subscription was suspended, in ms."""
+    hidden = draft.store.projects.get(row.public["projectId"]).hidden
     suspended: int = hidden.get("suspended_at", draft.now)  # a contract may call more states paused
     return suspended
 
@@ -228,13 +228,8 @@ def lose(draft: Draft, row: Row) -> Record:
     Raises Conflict.
     """
     payments.check_disputed(row.public)
-    table, status = draft.lifecycle("Order"), row.public["status"]
     amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
-    if amount == payments.left(row.hidden):
-        moved = legal(table, status, "refunded")
-    else:
-        moved = legal(table, status, "paid", "lost")
-    record = billing.give_back(draft, row, amount, moved)
+    record = billing.give_back(draft, row, amount, "lost")
     _release(draft, row)
     return record
 
@@ -257,5 +252,5 @@ def _release(draft: Draft, order: Row) -> None:
     begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(hidden))
     until = draft.now
     if billing.is_project(draft, row.public["projectId"], "paused"):
-        until = _suspended_at(draft, row.public["projectId"])
+        until = _suspended_at(draft, row)
     postpone(draft, Row(record, row.public, hidden), max(0, until - begins))

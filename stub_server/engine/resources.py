@@ -20,7 +20,6 @@ def change(
     public: Body,
     hidden: Body | None = None,
     *,
-    project: str | None = None,
     extras: Extras = NO_EXTRAS,
 ) -> Record:
     """A record after an update.
@@ -30,7 +29,7 @@ def change(
     if row.equals(public, row.hidden if hidden is None else hidden):
         return row.record
     record = draft.update(table, row, public, hidden)
-    draft.emit_change(table, record, "updated", project, extras)
+    draft.emit_change(table, record, "updated", public.get("projectId"), extras)
     return record
 
 

@@ -2,8 +2,6 @@
 contract's example.
 """
 
-from typing import Any
-
 import orjson
 
 from ..core.record import Body, Extras, Record, without
@@ -37,7 +35,7 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
     `entry` is the type's entry in the contract's catalogue.
     """
     key, table = entry["payload_key"], table_of(draft.store, entry)
-    data: dict[str, Any] = entry["example"]["data"]
+    data: Body = entry["example"]["data"]
     around = without(data, key)
     subject = data[key].get("id", "")
     resource, project = orjson.dumps(data[key]), None

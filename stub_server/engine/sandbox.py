@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from ..contract.converting import Converter
-from ..contract.lifecycles import Lifecycle
+from ..contract.lifecycles import Changes, Lifecycle
 from ..core.clock import Clock, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken
@@ -30,7 +29,7 @@ SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
 PAUSE_AFTER = 16  # records changed
 
-Opened: TypeAlias = tuple[str, Row | None, Row | None]
+Opened = tuple[str, Row | None, Row | None]
 """A change, parsed: its table, the version before, and the one after."""
 
 
@@ -38,15 +37,14 @@ Opened: TypeAlias = tuple[str, Row | None, Row | None]
 class Rules:
     """What all sandboxes of a server share and none of them changes.
 
-    `lifecycles` and `defaults` are by schema name, `changes` (event types) by schema name and
-    change, `payload_keys` by event type. `banks` are the ISPB and name of payers' banks, each as
-    often as it is likely. `converter` knows the served contract; `settings` are those of a new
-    sandbox. The server signs with its `secret`.
+    `lifecycles` and `defaults` are by schema name, `payload_keys` by event type. `banks` are the
+    ISPB and name of payers' banks, each as often as it is likely. `converter` knows the served
+    contract; `settings` are those of a new sandbox. The server signs with its `secret`.
     """
 
     layout: Layout
     lifecycles: Mapping[str, Lifecycle]
-    changes: Mapping[tuple[str | None, str], tuple[str, ...]]
+    changes: Changes
     payload_keys: Mapping[str, str]
     defaults: Mapping[str, Body]
     banks: tuple[tuple[str, str], ...]
@@ -106,7 +104,7 @@ class Status:
     is_advancing: bool = False
     held_before: int = 0
     next_look: int = SILENT
-    on_due: Callable[[Sandbox], None] | None = None
+    on_due: Callable[[Sandbox], None] = lambda sandbox: None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     in_progress: set[ReplyKey] = field(default_factory=set)
 
@@ -218,7 +216,7 @@ class Sandbox:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised
         self.status.is_broken = False
-        if brings_work and self.status.on_due is not None:
+        if brings_work:
             self.status.on_due(self)
 
     def _brings_work(self, step: Step) -> bool:

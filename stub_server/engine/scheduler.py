@@ -5,13 +5,13 @@ A job reads its record as it is by then, and does nothing if that has changed. `
 them.
 """
 
-import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..core.clock import iso
+from ..core.log import log
 from ..core.problem import Conflict, Unavailable
 from ..core.record import Row
 from ..core.slices import BackgroundWorker, Sliced
@@ -28,9 +28,8 @@ from .tables.table import Table
 # records that one step of a job changes at most: each may open deliveries to twenty webhooks
 MOST_CHANGED = 25
 MOST_RESUMED = 200  # subscriptions that get a timer in one step
-log = logging.getLogger("stub_server")
 
-Job: TypeAlias = Callable[[Draft, str], None]
+Job = Callable[[Draft, str], None]
 """Drafts what is due for a subject."""
 
 

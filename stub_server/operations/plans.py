@@ -35,7 +35,7 @@ def update_plan(work: Work, ident: str, body: Body) -> Reply:
     store = work.store
     row = _changeable(work, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), work.now_text)
-    record = resources.change(work.draft, store.plans, row, public, project=public["projectId"])
+    record = resources.change(work.draft, store.plans, row, public)
     work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown(store.plans, record))
 

@@ -41,9 +41,7 @@ def update_product(work: Work, ident: str, body: Body) -> Reply:
     if "planIds" in body:
         public["planIds"] = _plans(work, public)
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.change(
-        work.draft, work.store.products, row, public, project=public["projectId"]
-    )
+    record = resources.change(work.draft, work.store.products, row, public)
     return reply.enveloped("Product updated.", "product", record.public)
 
 

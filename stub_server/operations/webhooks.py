@@ -71,9 +71,7 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     if "projectId" in body:
         _check_project(work, public["projectId"])
     hidden = row.hidden
-    if public["url"] != row.public["url"] and work.request.is_foreign != hidden.get(
-        rules.ABROAD, False
-    ):
+    if public["url"] != row.public["url"]:
         hidden = hidden | {rules.ABROAD: work.request.is_foreign}
     record = row.record
     if not row.equals(public, hidden):

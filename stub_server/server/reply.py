@@ -3,14 +3,14 @@ closed on purpose, and replies of handlers, which insert stored records as the J
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
+from ..core.log import log
 from ..core.problem import Refusal
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
@@ -18,11 +18,9 @@ from .connection import Connection
 from .layers.way import TRACE
 from .work import Work
 
-log = logging.getLogger("stub_server")
-
-Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
+Pairs = Sequence[tuple[bytes, bytes]]
 Headers = list[tuple[bytes, bytes]]
-Passage: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Passage = Callable[[Scope, Receive, Send], Awaitable[None]]
 CONNECTION = "stub_server.connection"
 """Where the state in a scope has its Connection; a scope without a socket has none."""
 JSON = (b"content-type", b"application/json")

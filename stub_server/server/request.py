@@ -131,7 +131,7 @@ class Requests:
         for name in ("", *operations):
             self.counts[name] = {status: [0] * (len(BOUNDS) + 2) for status in CLASSES}
 
-    def count(self, trace: Trace, warnings: Sequence[str]) -> None:
+    def count(self, trace: Trace) -> None:
         """Count a request that has ended."""
         counts = self.counts[trace.operation or ""][trace.status // 100]
         counts[bisect_left(BOUNDS, trace.micros)] += 1

@@ -4,10 +4,10 @@ places to wait.
 
 import hmac
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import ceil
+from functools import partial
 from threading import Event
 from time import monotonic
 from typing import Any
@@ -15,9 +15,10 @@ from weakref import WeakSet
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
-from ..core.guesses import Guesses
 from ..core.problem import Limited
+from ..core.record import Body
 from ..core.text import counted
+from ..core.windows import Windows
 from ..engine.kept import Trace
 from ..engine.sandbox import Sandbox
 from ..settings import Settings
@@ -28,6 +29,7 @@ from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 
 OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
+MOST_WRONG = 10  # keys of an address in a minute
 READY_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -36,7 +38,7 @@ class Waiting:
     find a connection.
     """
 
-    def __init__(self, connections: int = 512) -> None:
+    def __init__(self, connections: int) -> None:
         """`connections` are the most that the server has."""
         self._most = max(1, connections * 3 // 4)
         self._counts: Counter[str] = Counter()
@@ -56,9 +58,7 @@ class Waiting:
         try:
             yield
         finally:
-            self._counts[sandbox] -= 1
-            if not self._counts[sandbox]:
-                del self._counts[sandbox]
+            self._counts -= Counter([sandbox])  # which leaves out what is 0
 
 
 def _too_many(most: int, whose: str) -> Limited:
@@ -75,7 +75,7 @@ class Closing(Event):
     this event is set.
     """
 
-    def __init__(self, drain: float = 0.0) -> None:
+    def __init__(self, drain: float) -> None:
         """`drain` is how many seconds the server goes on after SIGTERM, not ready, so that a proxy
         sends nothing more.
         """
@@ -95,7 +95,7 @@ class Guard:
 
     is_public: bool
     admin_key: bytes | None = field(default=None, repr=False)
-    _guesses: Guesses = field(default_factory=Guesses)  # wrong admin and control keys
+    _wrong: Windows = field(default_factory=partial(Windows, 60))  # admin and control keys
 
     def knows_admin(self, given: bytes | None) -> bool:
         """Whether this is the admin key; False if none is set."""
@@ -112,13 +112,12 @@ class Guard:
         """
         if not self.is_public:
             return
-        wait = ceil(self._guesses.wait_of(address))
-        if wait:
+        count, wait = self._wrong.count(address)
+        if count > MOST_WRONG:
             message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}."
             raise Limited(
                 f"{message} The right one works at once.", headers={"Retry-After": str(wait)}
             )
-        self._guesses.count(address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +147,14 @@ class Server:
     sandboxes: Sandboxes
     tokens: Tokens
     courier: Courier
-    explain: Callable[["Server", Sandbox, Trace], Awaitable[dict[str, Any] | None]]
+    explain: Callable[["Server", Sandbox, Trace], Awaitable[Body | None]]
     requests: Requests  # counts of the requests that were answered
+    waiting: Waiting  # places of requests that wait
+    closing: Closing  # set when the server stops: no request waits any longer
     waits: bool = True
-    waiting: Waiting = field(default_factory=Waiting)  # places of requests that wait
-    # set when the server stops: no request waits any longer
-    closing: Closing = field(default_factory=Closing)
     underway: Underway = field(default_factory=Underway)
-    listeners: list[Callable[[Trace, Sequence[str]], None]] = field(default_factory=list)
-    """Called with every request that has been answered, and its warnings."""
+    listeners: list[Callable[[Trace], None]] = field(default_factory=list)
+    """Called with every request that has been answered."""
 
     def silent(self) -> "Server":
         """The same server, from which nothing is sent."""

@@ -1,13 +1,14 @@
 """Tokens: issues and verifies the JWTs of the server."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..contract.formats import is_uuid
 from ..core.clock import wall_ms
 from ..core.ids import named_uuid
 from ..core.problem import Unauthenticated
+from ..core.record import Body
 from ..domain.callers import Caller
 from ..engine.sandbox import Sandbox
 
@@ -27,7 +28,7 @@ def bad_credentials(message: str, code: str = "invalid_token", advice: str = "")
     )
 
 
-def _are_ours(claims: Mapping[str, Any]) -> bool:
+def _are_ours(claims: Body) -> bool:
     """Whether claims have all that tokens of this sandbox have."""
     if claims.get("iss") != ISSUER or not isinstance(claims.get("exp"), int):
         return False
@@ -69,7 +70,7 @@ class Tokens:
         """
         now = wall_ms() // 1000
         granted = " ".join(sorted(set(scopes)))
-        claims: dict[str, Any] = {"iss": ISSUER, "sandbox": sandbox.name}
+        claims: Body = {"iss": ISSUER, "sandbox": sandbox.name}
         if sandbox.origin.generation:
             claims["generation"] = sandbox.origin.generation
         claims |= {
@@ -84,7 +85,7 @@ class Tokens:
         }
         return self.signed(claims), now + expires_in
 
-    def signed(self, claims: Mapping[str, Any]) -> str:
+    def signed(self, claims: Body) -> str:
         """The JWT of claims, signed with HS256."""
         from joserfc import jwt
 

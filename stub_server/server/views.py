@@ -21,6 +21,7 @@ from ..core.clock import (
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
 from ..data.keys import own_pair
+from ..data.scenario import known_scenarios
 from ..engine.kept import Log
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
@@ -80,10 +81,10 @@ def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
     Raises NotFound for a scenario that is no name, Conflict outside the years 1970 to 8999. Paths
     of files are for the command line only: a request must not open files of this machine.
     """
-    sandboxes, scenario = work.server.sandboxes, asked.get("scenario")
-    if scenario not in (None, sandboxes.scenario, *sandboxes.scenarios):
+    scenario, known = asked.get("scenario"), known_scenarios()
+    if scenario not in (None, work.server.settings.scenario, *known):
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
-        message += f"Known ones are {', '.join(sandboxes.scenarios)}."
+        message += f"Known ones are {', '.join(known)}."
         raise NotFound.at("scenario", message, "scenario_not_found")
     if "now" not in asked:
         return scenario, None

@@ -12,6 +12,9 @@ from .package import MISFITS, BadFile, damaged
 from .reading import Reader
 from .state import Snapshot, build, measured
 
+ReadSnapshot = tuple[Body, Reader]
+"""What a snapshot is called, and what was read of it."""
+
 
 class Admitted(NamedTuple):
     """A sandbox with the newest steps that led to it, and its snapshots."""
@@ -21,9 +24,9 @@ class Admitted(NamedTuple):
 
 
 def admit(
-    own: Reader, snapshots: Iterable[tuple[Body, Reader]] = (), *, trusted: bool = False
+    own: Reader, snapshots: Iterable[ReadSnapshot] = (), *, trusted: bool = False
 ) -> Admitted:
-    """The sandbox that was read, and its snapshots, each with what it is called.
+    """The sandbox that was read, and its snapshots.
 
     What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
     """
@@ -34,9 +37,7 @@ def admit(
         _check_origin(sandbox, reader.state.sandbox, where)
         was = _built(reader, where, trusted=trusted)
         was.status.held_before = SILENT
-        found.append(
-            measured(head["name"], head["description"], head["now"], head["created_at"], was)
-        )
+        found.append(measured(**head, sandbox=was))
     return Admitted(sandbox, found)
 
 

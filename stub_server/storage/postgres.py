@@ -6,7 +6,6 @@ lease of the holder has ended, the first process that is asked for the sandbox t
 """
 
 import asyncio
-import logging
 import os
 import socket
 import threading
@@ -19,6 +18,7 @@ from uuid import uuid4
 import orjson
 import psycopg
 
+from ..core.log import log
 from . import sql
 from .address import printable, without_secrets
 from .database import Batch, Damage, Database, Session, StoreError, Values, one_line
@@ -46,7 +46,6 @@ create table creations (
 );
 """
 T = TypeVar("T")
-log = logging.getLogger("stub_server")
 
 
 class _Connection(psycopg.Connection[Any]):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
-from secrets import randbits, token_bytes, token_hex
+from secrets import token_bytes, token_hex
 from typing import Any
 
 from ..core.clock import wall_ms
@@ -95,11 +95,6 @@ def digest_of(chunk: bytes) -> bytes:
 def place_of(sandbox: int, number: int) -> int:
     """The place of a step among all: after the earlier ones of its sandbox."""
     return sandbox << STEPS | number
-
-
-def new_number() -> int:
-    """A number for a sandbox that is being created."""
-    return randbits(31)
 
 
 def check(is_whole: bool, what: str) -> None:

@@ -5,7 +5,6 @@ of the machine may lose is bounded by a thread that brings it to the disk, or no
 always`.
 """
 
-import logging
 import os
 import sqlite3
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..core.log import log
 from . import sql
 from .database import Batch, Damage, Database, StoreError, Values, one_line
 
@@ -28,7 +28,6 @@ PAGE = 8_192  # bytes: most steps have room in one
 EVERY = 0.1  # seconds: so much may be lost when the machine dies
 LONG, VERY_LONG = 8 * 1024 * 1024, 64 * 1024 * 1024  # bytes of SQLite's log
 COLUMNS = {"int": "integer", "bytes": "blob"}
-log = logging.getLogger("stub_server")
 
 
 class SqliteSession:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from json import dumps
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpx2
 
 from ..core.text import shortened
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
-Json: TypeAlias = dict[str, Any]
+Json = dict[str, Any]
 _WIDEST = 100  # characters of a value in a report
 
 

@@ -1,7 +1,6 @@
 """Sends the deliveries that are due. A server has one courier for all sandboxes."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from time import monotonic, perf_counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..core.log import log
 from ..core.problem import Unavailable
 from ..core.slices import SLICE, BackgroundWorker
 from ..core.timers import Timer
@@ -26,7 +26,6 @@ GRACE = 2  # seconds that open requests and attempts under way get when the serv
 OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of the server is done again
 LONGEST_SLEEP = 3600.0
-log = logging.getLogger("stub_server")
 
 
 @dataclass(slots=True, eq=False)

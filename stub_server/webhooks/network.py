@@ -12,7 +12,7 @@ from contextlib import aclosing
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpcore2
 import httpx2
@@ -21,7 +21,7 @@ from ..core.signing import HeaderPairs
 from ..core.slices import BackgroundWorker
 from ..domain.deliveries import Delivery, Failed, kept_headers
 
-Address: TypeAlias = IPv4Address | IPv6Address
+Address = IPv4Address | IPv6Address
 
 KEPT_BYTES = 4096  # of an answer's body
 PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end

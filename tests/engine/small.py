@@ -48,8 +48,7 @@ def small_server(scenario: str = "empty") -> Iterator[Application]:
 
 def origin(app: Application) -> Sandbox:
     """The world as it is seeded, apart from the server; `serve` has the server answer from it."""
-    sandboxes = app.sandboxes
-    return sandboxes.factory.make(NAME, "", sandboxes.scenario, sandboxes.seed, None)
+    return app.sandboxes.factory.make(NAME, "")
 
 
 def serve(app: Application, world: Sandbox) -> None:

@@ -254,7 +254,7 @@ def test_the_log_is_told_no_secret(live: Live, api: httpx2.Client, credentials: 
     """
     told: list[tuple[str, list[str]]] = []
     listeners = live.app.server.listeners
-    listeners.append(lambda trace, warnings: told.append((trace.path, list(warnings))))
+    listeners.append(lambda trace: told.append((trace.path, list(trace.warnings))))
     own = credentials["private_key"]
     try:
         api.get(f"/v2/plans/{own}")

@@ -56,7 +56,7 @@ def test_a_session_replays_byte_for_byte(
     refolded(
         world,
         live.app.sandboxes.factory.make(
-            world.name, world.origin.generation, "default", world.origin.seed, None
+            world.name, world.origin.generation, "default", world.origin.seed
         ),
     )
     replayed = Replayed(recorded(control, file), afresh=True)

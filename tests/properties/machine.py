@@ -183,7 +183,7 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         refolded(
             world,
             self.sandboxes.factory.make(
-                SANDBOX, world.origin.generation, "empty", world.origin.seed, None
+                SANDBOX, world.origin.generation, "empty", world.origin.seed
             ),
         )
 

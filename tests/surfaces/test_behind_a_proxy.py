@@ -7,7 +7,7 @@ from time import monotonic
 import httpx2
 import pytest
 
-from stub_server.core import guesses
+from stub_server.core import windows
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -105,7 +105,7 @@ def test_ten_wrong_keys_of_an_address_are_enough_for_a_minute(
         status(team, f"another {client}", path, **wrong),
     )
     later = monotonic() + 61
-    monkeypatch.setattr(guesses, "monotonic", lambda: later)
+    monkeypatch.setattr(windows, "monotonic", lambda: later)
     assert first == status(team, client, path, **wrong)
 
 

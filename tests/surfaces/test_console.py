@@ -73,7 +73,7 @@ def test_what_a_page_asks_leaves_no_trace(
     control.post("/faults", json={"then": {"status": 503}})
     seen: list[str] = []
 
-    def listen(trace: object, warnings: object) -> None:
+    def listen(trace: object) -> None:
         seen.append(str(getattr(trace, "path", "")))
 
     live.app.server.listeners.append(listen)

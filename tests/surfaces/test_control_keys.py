@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
-from stub_server.core import guesses
+from stub_server.server import server as served
 
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.make import created
@@ -70,7 +70,7 @@ class Team:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test is refused for the wrong keys of another one."""
-    monkeypatch.setattr(guesses, "MOST", 10_000)
+    monkeypatch.setattr(served, "MOST_WRONG", 10_000)
 
 
 @pytest.fixture(scope="module")

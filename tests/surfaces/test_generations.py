@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from stub_server.cli import banner
-from stub_server.core import guesses
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
+from stub_server.server import server as served
 from stub_server.settings import Settings
 from stub_server.testing import Sandbox, Server
 
@@ -38,7 +38,7 @@ def guarded() -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test is refused for what another one guessed."""
-    monkeypatch.setattr(guesses, "MOST", 1_000)
+    monkeypatch.setattr(served, "MOST_WRONG", 1_000)
 
 
 def status(url: str, credential: str, path: str = "/v2/customers?limit=1") -> int:

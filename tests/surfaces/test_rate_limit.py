@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from stub_server.contract.document import Document
-from stub_server.server.layers import rate_limit
+from stub_server.core import windows
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -30,7 +30,7 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """A clock that stands still until it is moved."""
     made = Time()
-    monkeypatch.setattr(rate_limit, "monotonic", made)
+    monkeypatch.setattr(windows, "monotonic", made)
     return made
 
 

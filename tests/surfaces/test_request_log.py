@@ -47,15 +47,15 @@ def test_a_line_says_what_was_asked_and_answered() -> None:
     ] == [re.sub(r"(\d\d\d) (\w+) (\w+ )?…", r"\1 \2 \3…", line) for line in lines]
 
 
-def trace(number: int) -> Trace:
+class Asked(Trace):
+    """A request, which can be referred to weakly."""
+
+
+def trace(number: int) -> Asked:
     """A request that was answered."""
-    found = Trace(f"req_{number}", 0, "GET", f"/v2/{number}", b"", sandbox="default")
+    found = Asked(f"req_{number}", 0, "GET", f"/v2/{number}", b"", sandbox="default")
     found.status = 200
     return found
-
-
-class Warned(list[str]):
-    """The warnings of a request, which can be referred to weakly."""
 
 
 class Slow(io.StringIO):
@@ -77,7 +77,7 @@ def test_too_many_lines_are_counted_instead_of_written(count: int) -> None:
     stream = io.StringIO()
     log = RequestLog("requests", stream)
     for number in range(count):
-        log(trace(number), ())
+        log(trace(number))
     log.flush()
     lines = stream.getvalue().splitlines()
     assert f"/v2/{AT_ONCE - 1} 200" in lines[AT_ONCE - 1]
@@ -91,15 +91,15 @@ def test_too_many_lines_are_counted_instead_of_written(count: int) -> None:
 
 def test_a_slow_terminal_is_not_waited_for() -> None:
     """While it writes, requests are taken as ever, and the memory for them is bounded."""
-    stream, kept = Slow(), list[ref[Warned]]()
+    stream, kept = Slow(), list[ref[Trace]]()
     log = RequestLog("requests", stream).start()
-    log(trace(0), ())
+    log(trace(0))
     assert stream.begun.wait(20)
     for number in range(3 * AT_ONCE):
-        warned = Warned()
-        kept.append(ref(warned))
-        log(trace(number), warned)
-    del warned
+        asked = trace(number)
+        kept.append(ref(asked))
+        log(asked)
+    del asked
     assert "" == stream.getvalue()  # the thread is writing, and these have not waited for it
     assert AT_ONCE == sum(each() is not None for each in kept)
     stream.goes_on.set()

@@ -85,11 +85,12 @@ def test_a_mention_is_waited_for_by_itself_alone(tmp_path: Path) -> None:
     path = tmp_path / "large.yaml"
     path.write_text(LARGE, encoding="utf-8")
     with running(replace(FROZEN, scenario="empty")) as live:
-        live.app.sandboxes.scenario = str(path)
+        factory = live.app.sandboxes.factory
+        factory.settings = replace(factory.settings, scenario=str(path))
         assert SEVERAL <= served_meanwhile(
             live, "GET", "/s/mentioned/_sandbox/credentials", b"", 200
         )
-        live.app.sandboxes.scenario, live.app.sandboxes.seed = str(path), 5
+        factory.settings = replace(factory.settings, seed=5)
         requests = [connect(live.port) for _ in range(4)]
         for connection in requests:
             connection.sendall(

@@ -8,12 +8,12 @@ list of 100,000 keys moves less than a megabyte: some microseconds.
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Mapping
 from itertools import chain
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
 from ...core.record import Row
 from .specs import NONE, ViewSpec
 
-Keys: TypeAlias = list[Any]
+Keys = list[Any]
 NEAR = 16  # so many of the newest keys are often of the same millisecond
 
 

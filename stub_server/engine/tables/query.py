@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
 from itertools import chain, product
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...core.record import Record, Row
 from ...core.slices import filtered
@@ -17,7 +17,7 @@ from .table import REMEMBERED, Table
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
 LOOKED_UP = 4_000  # keys: up to here it is faster to look each up than to make a set of the others
-Condition: TypeAlias = tuple[str, frozenset[Hashable]]
+Condition = tuple[str, frozenset[Hashable]]
 """The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
 
@@ -46,7 +46,7 @@ class Query:
         self.conditions.append((name, frozenset(values)))
 
 
-Search: TypeAlias = Generator[None, None, Keys]
+Search = Generator[None, None, Keys]
 """A search that pauses where it takes long. Nobody may write to the table meanwhile."""
 
 

@@ -9,6 +9,8 @@ from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
 
+Names = tuple[str, ...]
+"""Names of members of a record, or of what is derived from one."""
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
 Derive = Callable[[Body, Body], Body]
@@ -72,23 +74,22 @@ def _nothing(public: Body, hidden: Body) -> Body:
 class ViewSpec(NamedTuple):
     """What is derived from the records of one kind, for lists and figures.
 
-    The names are those of members of a record, or of what `derived` makes of one; a record that has
-    None there has no part in it. `indexes` answer equality in the cost of the page alone, `pairs`,
-    each `a+b`, that of two members at once, and `tags` that of members with several values.
-    `sorts` are further orders besides the time of creation. `search` is folded text that `contains`
-    looks in.
+    A record that has None at a name has no part in it. `indexes` answer equality in the cost of the
+    page alone, `pairs`, each `a+b`, that of two members at once, and `tags` that of members with
+    several values. `sorts` are further orders besides the time of creation. `search` is folded text
+    that `contains` looks in.
     `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
     or the different members.
     """
 
     derived: Derive = _nothing
-    indexes: tuple[str, ...] = ()
-    pairs: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    sorts: tuple[str, ...] = ()
-    search: tuple[str, ...] = ()
-    sums: tuple[str, ...] = ()
-    distinct: tuple[str, ...] = ()
+    indexes: Names = ()
+    pairs: Names = ()
+    tags: Names = ()
+    sorts: Names = ()
+    search: Names = ()
+    sums: Names = ()
+    distinct: Names = ()
 
 
 class TableSpec(NamedTuple):
@@ -109,7 +110,7 @@ class TableSpec(NamedTuple):
     created: str = "createdAt"
     unique: Mapping[str, Extract] = NONE
     keys: Mapping[str, UniqueKey] = NONE
-    mirrors: tuple[str, ...] = ()
+    mirrors: Names = ()
     live: bool = False
     ring: Ring | None = None
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import orjson
 
@@ -11,7 +10,7 @@ from ...core.record import Body, Record, Row
 from .specs import Layout
 from .table import Table, encoded
 
-Usage: TypeAlias = tuple[int, str]
+Usage = tuple[int, str]
 """How many requests of a key were authenticated, and when the last one was."""
 UNUSED: Usage = (0, "")
 

@@ -3,7 +3,7 @@ they answer.
 """
 
 from ...core.clock import iso, iso_or_none
-from ...core.problem import Invalid, NotFound, detail
+from ...core.problem import Invalid, NotFound
 from ...core.record import Body
 from ...engine.fault_rules import OF_THE_ORIGIN
 from ...server import lists, reply
@@ -46,7 +46,7 @@ def set_inbox_answer(work: Work, name: str, body: Body) -> Reply:
     for number, header in enumerate(answer.headers):
         if header["name"].lower() in OF_THE_ORIGIN:
             message = "An inbox cannot answer with this header. Leave it out."
-            raise Invalid(message, details=[detail(f"headers[{number}].name", "format", message)])
+            raise Invalid.at(f"headers[{number}].name", message, violation="format")
     work.entry.inbox.set_answer(name, answer)
     return reply.value({"answer": answer._asdict()})
 

@@ -4,7 +4,7 @@ import orjson
 
 from ...core.clock import parse_iso
 from ...core.money import cents
-from ...core.problem import NotFound, detail
+from ...core.problem import NotFound
 from ...core.record import Body, Record, Row
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, amount_of
@@ -50,7 +50,7 @@ def pay_pix_code(work: Work, body: Body) -> Reply:
         # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no
         # order.
         message = f"This is not the qr_code of a PIX order: {error}"
-        raise NotFound(message, details=[detail("qr_code", error.reason, message)]) from None
+        raise NotFound.at("qr_code", message, violation=error.reason) from None
     return _paid(work, _with_code(work, code), body)
 
 
@@ -122,9 +122,7 @@ def _with_code(work: Work, code: str) -> Row:
 
 
 def _changed(work: Work, record: Record) -> Reply:
-    row = work.draft.open(work.store.orders, record.id)
-    assert row is not None  # it was just written
-    return _shown(work, row)
+    return _shown(work, work.draft.get(work.store.orders, record.id))
 
 
 def _shown(work: Work, row: Row, **more: str) -> Reply:

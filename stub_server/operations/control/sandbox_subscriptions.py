@@ -16,12 +16,12 @@ def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:
     status = row.public["status"]
     if not (body or {}).get("at_period_end", False):
         billing.end_subscription(work.draft, row, "canceled")
-        return _shown(work, row.id, None)
+        return _shown(work, row.id)
     if not billing.is_running(work.draft, row) and status != "canceled":
         raise refused(work.lifecycle("Subscription"), status, "canceled")
     if status != "canceled" and not row.public["cancel_at_period_end"]:
         billing.end_later(work.draft, row)
-    return _shown(work, row.id, None)
+    return _shown(work, row.id)
 
 
 def resume_subscription(work: Work, ident: str) -> Reply:
@@ -32,7 +32,7 @@ def resume_subscription(work: Work, ident: str) -> Reply:
         raise Conflict.at("cancel_at_period_end", message, where="path")
     _check_project_open(work, row)
     renewals.resume(work.draft, row)
-    return _shown(work, row.id, None)
+    return _shown(work, row.id)
 
 
 def renew_subscription(work: Work, ident: str) -> Reply:
@@ -54,8 +54,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
     order = draft.open(work.store.orders, order_id)
     if order is None or not closing.is_payable(draft, order):
         order_id = renewals.renewal_order(draft, row).id
-        order = draft.open(work.store.orders, order_id)
-        assert order is not None
+        order = draft.get(work.store.orders, order_id)
     if closing.is_payable(draft, order):  # a magic e-mail may have failed it at once
         billing.pay(draft, order)
     return _shown(work, row.id, order_id)
@@ -64,7 +63,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
 def expire_subscription(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
     if row.public["status"] == "expired":
-        return _shown(work, row.id, None)
+        return _shown(work, row.id)
     if row.public["status"] != "past_due":
         raise refused(work.lifecycle("Subscription"), row.public["status"], "expired")
     billing.end_subscription(work.draft, row, "expired")
@@ -82,9 +81,8 @@ def _open(work: Work, ident: str) -> Row:
     return open_named(work, "subscriptions", ident, "subscription")
 
 
-def _shown(work: Work, ident: str, order_id: str | None) -> Reply:
-    row = work.draft.open(work.store.subscriptions, ident)
-    assert row is not None  # subscriptions are never deleted
+def _shown(work: Work, ident: str, order_id: str | None = None) -> Reply:
+    row = work.draft.get(work.store.subscriptions, ident)
     order = work.draft.open(work.store.orders, order_id)
     subscription = work.store.shown_row(work.store.subscriptions, row)
     return reply.value({"subscription": subscription, "order": order and order.public})

@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import partial
-from typing import Any
 
 from ...core.record import Body
 from ...server import lists, reply
@@ -22,19 +21,16 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
 async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
-    beginning: dict[str, Any] = {
+    beginning: Body = {
+        "scenario": scenario,
+        "seed": asked.get("seed"),
         "now": now,
         "ttl": asked.get("ttl_seconds"),
         "settings": asked.get("settings"),
     }
     if not _prefers_to_ask(work):
-        return _made(
-            work,
-            await sandboxes.create(asked.get("name"), scenario, asked.get("seed"), **beginning),
-        )
-    name, creation = await sandboxes.create_beside(
-        asked.get("name"), scenario, asked.get("seed"), **beginning
-    )
+        return _made(work, await sandboxes.create(asked.get("name"), **beginning))
+    name, creation = await sandboxes.create_beside(asked.get("name"), **beginning)
     await asyncio.wait((creation,), timeout=SOON)
     if creation.done():
         return _made(work, creation.result())

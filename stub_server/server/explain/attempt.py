@@ -15,17 +15,16 @@ from ...core.clock import DAY, iso
 from ...core.problem import Refusal
 from ...core.record import Body, Row
 from ...core.slices import at_once
-from ...core.text import shortened
 from ...engine.sandbox import Sandbox
 from ...engine.tables.query import Query, select
 from ...engine.tables.store import Store
 from ...engine.tables.table import Table
+from ..journal.entries import brief
 from ..layers.inside import Question
 from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
 
 BEFORE = "before"
-_SHOWN = 400  # characters of a value that is shown in a change
 _LOOKED_AT = 50  # records of a table, the newest first
 TABLES = {
     "projectId": "projects",
@@ -100,7 +99,7 @@ class Situation:
         """
         if given != made:
             change = self.changes.setdefault(place, changed(place, given, made, why))
-            change["to"] = _short(made)
+            change["to"] = _shown(made)
             self.question = self.question._replace(**parts)
 
     def set_header(self, name: str, value: str | None, why: str) -> None:
@@ -164,9 +163,7 @@ class Situation:
 
     # -- calls that come first
 
-    def call_first(
-        self, why: str, operation: Operation, values: dict[str, str], body: Any = ABSENT
-    ) -> None:
+    def call_first(self, why: str, operation: Operation, values: dict[str, str], body: Any) -> None:
         """Make a call before the request, with its credential."""
         headers = {"authorization": self.question.headers["authorization"]}
         raw = b""
@@ -183,19 +180,8 @@ def changed(where: str, given: Any, made: Any, why: str) -> Body:
     """A change as it is shown; `where` is the place in the request, or `before` for a call that is
     made first.
     """
-    return {"where": where, "from": _short(given), "to": _short(made), "why": why}
+    return {"where": where, "from": _shown(given), "to": _shown(made), "why": why}
 
 
-def _short(value: Any) -> Any:
-    """A value; a long one as the beginning of its text."""
-    if value is ABSENT:
-        return None
-    if isinstance(value, str):
-        return shortened(value, _SHOWN)
-    try:
-        text = orjson.dumps(value).decode()
-    except TypeError:  # nested too deep to be written
-        return "…"
-    if len(text) <= _SHOWN:
-        return value
-    return shortened(text, _SHOWN)
+def _shown(value: Any) -> Any:
+    return None if value is ABSENT else brief(value)

@@ -3,7 +3,6 @@ would succeed now.
 """
 
 import asyncio
-import logging
 from typing import Any
 
 import orjson
@@ -11,6 +10,7 @@ import orjson
 from ...contract.document import Document, Operation
 from ...contract.secrets import LEFT_OUT
 from ...contract.source import Json, escaped
+from ...core.log import log
 from ...core.problem import Refusal
 from ...core.record import Body, object_in
 from ...core.text import shortened
@@ -70,7 +70,6 @@ _PARTS = {
     **dict.fromkeys(("unsupported_media_type", "malformed_json"), "requestBody"),
 }
 """By error code, the part of an operation that is not followed."""
-log = logging.getLogger("stub_server")
 
 
 class Explainer:

@@ -15,7 +15,7 @@ import orjson
 
 from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
-from ...contract.source import Json
+from ...contract.source import Json, JsonObject
 from ...core.problem import Detail
 from ...core.text import nearest
 from ...domain.cpf import cpf_with_check_digits
@@ -28,7 +28,7 @@ _LONGEST = 100_000  # characters of a text that are looked at
 _UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 _STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
 _SAMPLES = ("A", "BR", "11", "987654321", "55", "x-header", "value", "1")
-_EMPTY: dict[str, Any] = {"object": {}, "array": []}
+_EMPTY: JsonObject = {"object": {}, "array": []}
 _OF_FORMAT = {
     "email": "marina@example.com",
     "uri": "https://example.com/",

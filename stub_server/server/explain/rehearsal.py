@@ -3,9 +3,10 @@ leaves the server.
 """
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+
+from starlette.types import Message
 
 from ...core.problem import Refusal
 from ...core.slices import at_once
@@ -51,10 +52,10 @@ class Rehearsal:
         Others are served between two answers.
         """
 
-        async def receive() -> MutableMapping[str, Any]:
+        async def receive() -> Message:
             return {"type": "http.request", "body": asked.body, "more_body": False}
 
-        async def send(message: MutableMapping[str, Any]) -> None:
+        async def send(message: Message) -> None:
             """Nothing is sent: the answer is returned."""
 
         await asyncio.sleep(0)

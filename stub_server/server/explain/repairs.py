@@ -15,6 +15,7 @@ from ...contract.document import JSON, Document, Operation
 from ...contract.lifecycles import Lifecycle
 from ...contract.source import Json
 from ...core.problem import Detail
+from ...core.record import Body
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.lifecycle import path as way
 from ...domain.orders import items_cents
@@ -254,7 +255,7 @@ def changed_plan(s: Situation) -> None:
     found, method = needed(s, s.refusal.code), s.member("paymentMethod") or "pix"
     if found is None:
         return
-    changes: dict[str, Any] = {"status": "active"}
+    changes: Body = {"status": "active"}
     if s.refusal.code == "plan_sold_out":
         changes = {"max_subscribers": None}
     if s.refusal.code == "payment_method_not_allowed":

@@ -8,12 +8,12 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
 from http.client import responses
 from time import perf_counter
-from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import orjson
 
 from ...core.clock import iso
+from ...core.record import Body
 from ...core.slices import SLICE
 from ...core.text import SAFE_IN_PATHS
 from ...engine.kept import Trace
@@ -41,7 +41,7 @@ async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGene
     yield b"]}}"
 
 
-def _entry(trace: Trace, base_url: str) -> dict[str, Any]:
+def _entry(trace: Trace, base_url: str) -> Body:
     query = trace.query.decode("latin-1")
     path = quote(plain(trace.path), safe=SAFE_IN_PATHS)
     return {
@@ -63,7 +63,7 @@ def entry(
     answer: tuple[int, Headers, bytes],
     started: str,
     took: float,
-) -> dict[str, Any]:
+) -> Body:
     """An entry of an archive, in milliseconds.
 
     A request is method, URL, query, headers and body; an answer status, headers and body. A body of
@@ -79,7 +79,7 @@ def entry(
     }
 
 
-def _request(method: str, url: str, query: str, headers: Headers, body: bytes) -> dict[str, Any]:
+def _request(method: str, url: str, query: str, headers: Headers, body: bytes) -> Body:
     if query:
         url += f"?{query}"
     found = {
@@ -98,7 +98,7 @@ def _request(method: str, url: str, query: str, headers: Headers, body: bytes) -
     return found
 
 
-def _response(status: int, headers: Headers, body: bytes) -> dict[str, Any]:
+def _response(status: int, headers: Headers, body: bytes) -> Body:
     content = {"size": len(body), "mimeType": _named(headers, "content-type"), **_content(body)}
     found = {
         "status": status,

@@ -9,7 +9,7 @@ from ...contract.formats import end_of_range
 from ...contract.secrets import LEFT_OUT, REDACTED
 from ...core.clock import iso
 from ...core.record import Body
-from ...core.text import glob
+from ...core.text import glob, shortened
 from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, Sandbox
 from ..curl import MADE_ANEW, command
@@ -17,6 +17,7 @@ from ..request import CONTROL
 from ..server import Server
 
 OF_THE_CONNECTION = MADE_ANEW | {"x-sandbox", "authorization"}
+_LONGEST = 500  # characters of a value that is shown beside others
 
 
 def row(trace: Trace) -> Body:
@@ -98,6 +99,19 @@ def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 def plain(text: str) -> str:
     """Text that can be written as JSON."""
     return text.encode("utf-8", "replace").decode()
+
+
+def brief(value: Any) -> Any:
+    """A value that can be written as JSON; a long one as the beginning of its text."""
+    if isinstance(value, str):
+        return shortened(plain(value), _LONGEST)
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:  # nested too deep to be written
+        return "…"
+    if len(text) <= _LONGEST:
+        return value
+    return shortened(text, _LONGEST)
 
 
 def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:

@@ -9,32 +9,28 @@ from itertools import islice, product
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-import orjson
-
 from ...contract.document import Document
 from ...contract.formats import end_of_range
 from ...contract.source import nodes
-from ...core.problem import Invalid, detail
+from ...core.problem import Invalid
 from ...core.record import Body, has_more_values
 from ...core.text import (
     MOST_GLOBS,
     MOST_WILDCARDS,
+    did_you_mean,
     glob,
     has_many_wildcards,
     is_glob,
-    nearest,
-    shortened,
 )
 from ...engine.kept import Trace
 from ..request import CONTROL
-from .entries import body_of, has_status, joined, plain
+from .entries import body_of, brief, has_status, joined, plain
 
 NEAREST = 3
 MOST_DIFFERENCES = 20  # of one request
 MOST_IDS = 100  # of requests that match
 MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
 LONGEST_GLOB = 200  # characters
-_SHOWN = 500  # characters of a value
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
 Difference = tuple[str, Any, Any]
@@ -124,17 +120,15 @@ class Expectation:
             ("method", trace.method),
             ("path", trace.path),
         ):
-            if name in self._request and (actual is None or not glob(self._request[name], actual)):
-                yield f"request.{name}", self._request[name], _or_absent(actual)
+            if name in self._request:
+                yield from differences(self._request[name], _or_absent(actual), f"request.{name}")
 
     def _rest(self, trace: Trace) -> Iterator[Difference]:
         request, response = self._request, self._response
         if "status" in response and not has_status(str(response["status"]), trace.status):
             yield "response.status", response["status"], _or_absent(trace.status or None)
-        if "code" in response and not (
-            trace.code is not None and glob(response["code"], trace.code)
-        ):
-            yield "response.code", response["code"], _or_absent(trace.code)
+        if "code" in response:
+            yield from differences(response["code"], _or_absent(trace.code), "response.code")
         if "query" in request:
             query = dict(
                 parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace")
@@ -219,7 +213,7 @@ def _check_size(body: Body) -> None:
 
 
 def _too_much(message: str) -> Invalid:
-    return Invalid(message, details=[detail("request", "max", message)])
+    return Invalid.at("request", message, violation="max")
 
 
 def _or_absent(value: Any) -> Any:
@@ -262,27 +256,15 @@ def _equal(expected: Any, actual: Any) -> bool:
 def _shown(found: Iterable[Difference]) -> list[Body]:
     shown = []
     for where, expected, actual in found:
-        entry = {"where": plain(where[:_SHOWN]), "expected": _cut(expected)}
+        entry = {"where": brief(where), "expected": brief(expected)}
         if actual is not _ABSENT:
-            entry["actual"] = _cut(actual)
+            entry["actual"] = brief(actual)
         shown.append(entry)
     return shown
 
 
-def _cut(value: Any) -> Any:
-    """A value, or the beginning of its text where it is long."""
-    if isinstance(value, str):
-        value = plain(value)
-    text = orjson.dumps(value).decode()
-    if len(text) <= _SHOWN:
-        return value
-    return shortened(text, _SHOWN)
-
-
 def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
-    text, similar = f"There is no {what} {asked[:_LONGEST_NAME]}.", nearest(asked, known)
-    if similar is not None:
-        text += f" Did you mean {similar}?"
+    text = f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
     return plain(text)
 
 

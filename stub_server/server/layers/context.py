@@ -185,7 +185,7 @@ class RequestContext:
             return
         self._keeping.keep(request, target, trace, answer)
         for listener in self._server.listeners:
-            listener(trace, trace.warnings)
+            listener(trace)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Start the parts of the server that work beside requests, and stop them when the

@@ -9,7 +9,8 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from ...contract.document import Operation
-from ...core.problem import BadRequest, Refusal, detail
+from ...core.problem import BadRequest, Refusal
+from ...core.record import Body
 from ...core.text import nearest, warning_of
 from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
 from ...engine.kept import Trace
@@ -100,7 +101,7 @@ class FaultInjection:
         details, headers = real.get("details", ()), dict(_usual(status, code, operation.scopes))
         return Refusal(message, status=status, code=code, details=details, headers=headers)
 
-    def _example(self, operation: Operation, status: int, code: str) -> dict[str, Any]:
+    def _example(self, operation: Operation, status: int, code: str) -> Body:
         """The contract's example of a refusal; empty if it has none."""
         for value in self._document.examples(operation.raw["responses"].get(str(status))):
             if isinstance(value, dict) and value.get("code") == code:
@@ -256,8 +257,7 @@ def _delay(header: bytes) -> Effect:
             f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800;"
             " after."
         )
-        details = [detail("X-Sandbox-Delay", "simulation", message, "header")]
-        raise BadRequest(message, details=details)
+        raise BadRequest.at("X-Sandbox-Delay", message, where="header", violation="simulation")
     return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
 
 
@@ -313,7 +313,7 @@ def _wished(
     asked = " ".join(filter(None, (status, code)))
     listed = ", ".join(_answers(operation, status, code))
     message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
-    raise BadRequest(message, details=[detail(header, "simulation", message, "header")])
+    raise BadRequest.at(header, message, where="header", violation="simulation")
 
 
 def _answers(operation: Operation, status: str | None, code: str | None) -> list[str]:

@@ -1,8 +1,8 @@
 """A request with an Idempotency-Key: it is executed once, and its reply is saved."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 
 import orjson
 
@@ -95,4 +95,4 @@ def _fingerprint(work: Work, body: object) -> bytes:
         projects = None if caller.projects is None else sorted(caller.projects)
         rights = [sorted(caller.scopes), projects]
     parts = (canonical, work.request.query, orjson.dumps(rights))
-    return hashlib.sha256(b"\x00".join(parts)).digest()
+    return sha256(b"\x00".join(parts)).digest()

@@ -93,10 +93,10 @@ async def ask(
     return Reply(head[0]["status"], headers, b"".join(parts))
 
 
-def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> dict[str, Any]:
+def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> Scope:
     """The scope of a request that this server makes itself."""
     path = prefix + question.path
-    scope: dict[str, Any] = {
+    scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
@@ -115,7 +115,9 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> d
         "extensions": {},
         "state": {},
     }
-    return scope | {INTERNAL: True} if question.is_internal else scope
+    if question.is_internal:
+        scope[INTERNAL] = True
+    return scope
 
 
 def relay(work: Work, app: ASGIApp, question: Question) -> Forwarded:

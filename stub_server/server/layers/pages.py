@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -29,7 +28,7 @@ _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
-Page: TypeAlias = Callable[[Work], Awaitable[Answer]]
+Page = Callable[[Work], Awaitable[Answer]]
 """What a path answers. It raises refusals. The body of a form is the upload of its work."""
 
 

@@ -2,19 +2,16 @@
 
 from collections.abc import Awaitable
 from hashlib import blake2b
-from math import ceil
-from time import monotonic
 
 from starlette.types import Receive, Scope, Send
 
 from ...core.problem import Limited
 from ...core.text import counted
+from ...core.windows import Windows
 from ..reply import Answer, Headers, Layer
 from ..request import CONTROL, Request
 from ..work import Target
 from .way import LIMITS, REQUEST, TARGET
-
-MOST_CALLERS = 10_000  # whose requests are counted
 
 
 class RateLimit:
@@ -30,8 +27,7 @@ class RateLimit:
         most, seconds = rule
         self.app, self.most, self.seconds = app.__call__, most, seconds
         self._policy = f'"default";q={most};w={seconds}'
-        # when a window ends, and the requests in it
-        self._windows: dict[bytes, tuple[float, int]] = {}
+        self._windows = Windows(seconds)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
@@ -47,22 +43,13 @@ class RateLimit:
 
         Raises Limited, with these and Retry-After.
         """
-        now = monotonic()
         # Neither the case of the scheme nor blanks after it make another caller.
         credential = (authorization or b"").partition(b" ")[2].strip() or peer.encode()
         caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
-        ends, used = self._windows.pop(caller, (0.0, 0))
-        if ends <= now:
-            ends, used = now + self.seconds, 0
-        is_over = used >= self.most
-        used += not is_over
-        # moved to the end: the caller that has been idle longest is first
-        self._windows[caller] = ends, used
-        if len(self._windows) > MOST_CALLERS:
-            del self._windows[next(iter(self._windows))]
-        left, seconds = self.most - used, ceil(ends - now)
+        used, seconds = self._windows.count(caller)
+        left = max(0, self.most - used)
         headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
-        if is_over:
+        if used > self.most:
             message = (
                 f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
                 f"wait {counted(seconds, 'second')}."

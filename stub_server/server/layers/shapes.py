@@ -2,16 +2,15 @@
 allow more than a handler, written for the shipped contract, can process.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from math import inf
-from typing import Any
 
-from ...contract.document import Operation, Parameter
+from ...contract.document import Document, Operation, Parameter
 from ...contract.formats import READ
 from ...contract.generated import SOURCE
 from ...contract.schema import Validator, translate
-from ...contract.source import Json
+from ...contract.source import Json, JsonObject
 from ...core.money import LARGEST
 from .endpoint import Endpoint
 
@@ -52,9 +51,9 @@ def validated_parameters(operation: Operation, place: str) -> list[Parameter]:
     ]
 
 
-def shape_of(operation: Operation) -> dict[str, Any]:
+def shape_of(operation: Operation) -> JsonObject:
     """Parameters and body of an operation as one schema."""
-    members: dict[str, Json] = {}
+    members: JsonObject = {}
     needed = []
     for place in ("query", "header"):
         parameters = validated_parameters(operation, place)
@@ -72,8 +71,8 @@ def shape_of(operation: Operation) -> dict[str, Any]:
     return _object_of(members, needed)
 
 
-def _object_of(members: dict[str, Json], required: list[str]) -> dict[str, Json]:
-    schema: dict[str, Json] = {"type": "object", "properties": members}
+def _object_of(members: JsonObject, required: list[str]) -> JsonObject:
+    schema: JsonObject = {"type": "object", "properties": members}
     if required:
         schema["required"] = required
     return schema
@@ -86,28 +85,28 @@ def validator_of_handler(endpoint: Endpoint, shape: Json) -> Validator | None:
     shipped, made_for = endpoint.shipped, endpoint.made_for
     if shipped is None or made_for is None:
         return None
-    schema = _relied_on(shape_of(made_for), shipped.resolve)
-    if schema == _relied_on(shape, endpoint.document.resolve):
+    schema = _relied_on(shape_of(made_for), shipped)
+    if schema == _relied_on(shape, endpoint.document):
         return None
     return Validator(translate(schema, {}), READ)
 
 
-def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> Json:
+def _relied_on(node: Json, document: Document, depth: int = 0) -> Json:
     """The schema of what a handler relies on in a request: required members, types, and values that
     rules read.
     """
     name = str(node.get("$ref", "")).rpartition("/")[2] if isinstance(node, dict) else ""
     stored = _STORED.get(name, ())
-    node = resolve(node)
+    node = document.resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
-    below = partial(_relied_on, resolve=resolve, depth=depth + 1)
+    below = partial(_relied_on, document=document, depth=depth + 1)
     kept = _relied_on_itself(node)
     if isinstance(node.get("properties"), dict):
         kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
         for name in stored:
             kept["properties"].get(name, {}).pop("enum", None)
-        _bound(kept["properties"], node["properties"], resolve)
+        _bound(kept["properties"], node["properties"], document)
     for name in ("items", "additionalProperties"):
         if isinstance(node.get(name), dict):
             kept[name] = below(node[name])
@@ -117,9 +116,9 @@ def _relied_on(node: Json, resolve: Callable[[Json], Json], depth: int = 0) -> J
     return kept
 
 
-def _relied_on_itself(node: Json) -> dict[str, Json]:
+def _relied_on_itself(node: Json) -> JsonObject:
     """What a handler relies on in a value, without its members."""
-    kept: dict[str, Json] = {name: node[name] for name in _RELIED_ON if name in node}
+    kept: JsonObject = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
     # Names of events and scopes are stored as sent; event types and states are looked up, and must
@@ -130,23 +129,23 @@ def _relied_on_itself(node: Json) -> dict[str, Json]:
     return kept
 
 
-def _bound(kept: dict[str, Json], members: Json, resolve: Callable[[Json], Json]) -> None:
+def _bound(kept: JsonObject, members: Json, document: Document) -> None:
     """Bound the members that are numbers of which a handler can process so much."""
     for name in _MOST.keys() & kept.keys():
-        number = resolve(members[name])
+        number = document.resolve(members[name])
         kept[name] |= {
             "minimum": number.get("minimum"),
             "maximum": max(_MOST[name], number.get("maximum", inf)),
         }
 
 
-def free_maps(schema: Json, resolve: Callable[[Json], Json], place: Place = ()) -> Iterator[Place]:
+def free_maps(schema: Json, document: Document, place: Place = ()) -> Iterator[Place]:
     """Where a schema has maps from free keys to strings, as the members that lead there."""
-    schema = resolve(schema)
+    schema = document.resolve(schema)
     if not isinstance(schema, dict) or len(place) > _DEEPEST_MAP:
         return
-    rest = resolve(schema.get("additionalProperties"))
+    rest = document.resolve(schema.get("additionalProperties"))
     if isinstance(rest, dict) and rest.get("type") == "string":
         yield place
     for name, member in schema.get("properties", {}).items():
-        yield from free_maps(member, resolve, (*place, name))
+        yield from free_maps(member, document, (*place, name))

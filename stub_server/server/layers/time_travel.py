@@ -7,7 +7,7 @@ from dataclasses import replace
 from weakref import ref
 
 from ...core.clock import parse_iso
-from ...core.problem import BadRequest, detail
+from ...core.problem import BadRequest
 from ...engine.history import check_kept, state_at, step_at
 from ...engine.sandbox import Sandbox
 from ..server import Server
@@ -76,4 +76,4 @@ def _instant(text: str) -> int:
 def _impossible(why: str) -> BadRequest:
     """400 for a header that asks for what cannot be shown."""
     message = f"{NAME}: {why}."
-    return BadRequest(message, details=[detail(NAME, "as_of", message, "header")])
+    return BadRequest.at(NAME, message, where="header", violation="as_of")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from time import perf_counter_ns
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 import orjson
@@ -31,14 +31,14 @@ from ...core.problem import (
     Unsupported,
     detail,
 )
-from ...core.record import has_more_values, is_deeper_than
-from ...core.text import warning_of
+from ...core.record import Body, has_more_values, is_deeper_than
+from ...core.text import did_you_mean, warning_of
 from ...domain.documents import checks_digits
 from ..reply import Answer, Layer
 from ..request import Request
 from .endpoint import Endpoint
 from .shapes import Place, free_maps, shape_of, validated_parameters, validator_of_handler
-from .violations import MOST_GUESSED, details_of, did_you_mean, shown, unread
+from .violations import MOST_GUESSED, details_of, shown, unread
 from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
 
 DEEPEST = 32
@@ -55,7 +55,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 _LONGEST_INTEGER = 4_000  # digits: Python reads no more
 CODE, _BAD_JSON = "metadata_key_invalid", "malformed_json"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
-Values: TypeAlias = tuple[str, ...]  # the ids of a path
+Values = tuple[str, ...]  # the ids of a path
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +67,7 @@ class Arguments:
     """
 
     ids: Final[Values]
-    named: Final[dict[str, Any]]
+    named: Final[Body]
     upload: Final[bytes | bytearray] = b""
 
     @property
@@ -132,7 +132,7 @@ class OperationRequests:
     """The compiled validation of one operation's requests."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        operation, resolve = endpoint.operation, endpoint.document.resolve
+        operation = endpoint.operation
         named = inspect.signature(endpoint.handler).parameters
         self._takes_query, self._takes_body = "query" in named, "body" in named
         self.has_body, self.uploads = operation.body is not None, operation.uploads
@@ -148,7 +148,7 @@ class OperationRequests:
         # Of maps whose keys are stored: then the contract lists the code of invalid ones.
         self._maps: tuple[Place, ...] = ()
         if CODE in _codes(operation, 409):
-            self._maps = tuple(free_maps(operation.body, resolve))
+            self._maps = tuple(free_maps(operation.body, endpoint.document))
 
     def read(self, scope: Scope, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -156,7 +156,7 @@ class OperationRequests:
         Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed
         id.
         """
-        arguments: dict[str, Any] = {}
+        arguments: Body = {}
         value = _EMPTY
         if not self._takes_nothing or scope[REQUEST].query:
             value = self._checked(scope, body)
@@ -169,7 +169,7 @@ class OperationRequests:
             values = self._path.checked(values)
         return Arguments(values, arguments)
 
-    def _checked(self, scope: Scope, body: bytes) -> dict[str, Any]:
+    def _checked(self, scope: Scope, body: bytes) -> Body:
         """Query, headers and body, which the contract accepts."""
         value = self._value(scope, body)
         if not self._takes_nothing and not self.validator.is_valid(value):
@@ -181,8 +181,8 @@ class OperationRequests:
             check_names(value.get("body"), self._maps)
         return value
 
-    def _value(self, scope: Scope, raw: bytes) -> dict[str, Any]:
-        value: dict[str, Any] = {}
+    def _value(self, scope: Scope, raw: bytes) -> Body:
+        value: Body = {}
         request: Request = scope[REQUEST]
         if request.query:
             value["query"] = self._query.read(scope)
@@ -197,7 +197,7 @@ class OperationRequests:
             value["body"] = self._body.read(request, raw)
         return value
 
-    def _refuse(self, body: bytes, value: dict[str, Any]) -> None:
+    def _refuse(self, body: bytes, value: Body) -> None:
         """Raises Invalid with the violations of the contract."""
         if body.count(b",") > WIDEST:
             errors = iter([self.validator.first_error(value)])
@@ -220,7 +220,7 @@ class QueryReader:
 
     def __init__(self, endpoint: Endpoint) -> None:
         operation, is_api = endpoint.operation, not endpoint.base
-        schemas = _schemas_of(operation, "query", endpoint.document.resolve)
+        schemas = _schemas_of(endpoint, "query")
         self.casts = {name: cast_of(schema) for name, schema in schemas.items()}
         self.defaults = {
             name: schema["default"] for name, schema in schemas.items() if "default" in schema
@@ -232,7 +232,7 @@ class QueryReader:
         # lists are asked with the same query again and again
         self._parsed = lru_cache(maxsize=32)(self._parse)
 
-    def read(self, scope: Scope) -> dict[str, Any]:
+    def read(self, scope: Scope) -> Body:
         """The parameters by name. Raises Invalid."""
         query = scope[REQUEST].query
         parse = self._parsed if len(query) <= _LONGEST_KNOWN else self._parse
@@ -256,9 +256,9 @@ class QueryReader:
             raise _invalid(list(wrong.values()))
         return found
 
-    def _parse(self, query: bytes) -> tuple[dict[str, Any], list[str]]:
+    def _parse(self, query: bytes) -> tuple[Body, list[str]]:
         """The parameters of a query, and names that are unknown or that it has again."""
-        found: dict[str, Any] = {}
+        found: Body = {}
         odd: list[str] = []
         for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
             if name in self._repeated:
@@ -309,7 +309,7 @@ class BodyReader:
             raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
         if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
             message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
-            raise Invalid(message, details=[detail("body", "max", message)])
+            raise Invalid.at("body", message, violation="max")
         if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
             raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
         return value
@@ -319,7 +319,7 @@ class PathIds:
     """Reads the ids in the path of one operation's requests."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._ids = _ids_of(endpoint.operation, endpoint.document.resolve)
+        self._ids = _ids_of(endpoint)
         self._has_one_uuid = len(self._ids) == 1 and self._ids[0].is_uuid
         self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
 
@@ -336,7 +336,7 @@ class PathIds:
         return tuple(checked)
 
 
-_EMPTY: dict[str, Any] = {}
+_EMPTY: Body = {}
 
 
 class _Id(NamedTuple):
@@ -358,11 +358,10 @@ class _Id(NamedTuple):
         return f"{sent} cannot exist: every {self.name} matches {self.pattern.pattern}"
 
 
-def _schemas_of(
-    operation: Operation, place: str, resolve: Callable[[Json], Json]
-) -> dict[str, Json]:
+def _schemas_of(endpoint: Endpoint, place: str) -> Body:
     """The schemas of the parameters at a place, by name."""
-    return {p.name: resolve(p.schema) for p in operation.parameters if p.place == place}
+    resolve, parameters = endpoint.document.resolve, endpoint.operation.parameters
+    return {each.name: resolve(each.schema) for each in parameters if each.place == place}
 
 
 def _codes(operation: Operation, status: int) -> tuple[str, ...]:
@@ -371,11 +370,11 @@ def _codes(operation: Operation, status: int) -> tuple[str, ...]:
     return () if response is None else response.codes
 
 
-def _ids_of(operation: Operation, resolve: Callable[[Json], Json]) -> list[_Id]:
+def _ids_of(endpoint: Endpoint) -> list[_Id]:
     """The ids in the path of an operation, in their order."""
-    schemas = _schemas_of(operation, "path", resolve)
+    schemas = _schemas_of(endpoint, "path")
     found = []
-    for name in re.findall(r"\{([^}]+)\}", operation.path):
+    for name in re.findall(r"\{([^}]+)\}", endpoint.operation.path):
         pattern = re.compile(schemas[name].get("pattern", ""))
         found.append(_Id(name, schemas[name].get("format") == "uuid", pattern))
     return found

@@ -1,14 +1,15 @@
 """Turns validation errors into details: one per violation, with what to send instead."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from ...contract.formats import UUID
 from ...core.problem import Detail, detail
-from ...core.text import counted, nearest
+from ...core.record import Body
+from ...core.text import counted, did_you_mean, shortened
 from ...domain.documents import kind as kind_of
 
 SHOWN = 80  # characters of a value in a message
@@ -81,7 +82,7 @@ _SENTENCES = {
     "not": "The contract does not allow these fields together. Leave one of them out.",
 }
 
-SchemaAt = Callable[[Sequence[str | int]], Mapping[str, Any]]
+SchemaAt = Callable[[Sequence[str | int]], Body]
 """Returns the contract's schema at a place of the request, empty where it has none."""
 
 
@@ -187,12 +188,6 @@ def document_advice(value: object) -> str:
     )
 
 
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """A sentence with the known name that is nearest to another one, or nothing."""
-    guess = nearest(name, known)
-    return f" Did you mean {guess}?" if guess else ""
-
-
 def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each unknown name, with what may have been meant: fields that are known, where there are
     few.
@@ -216,7 +211,7 @@ def _distance(errors: Sequence[Any]) -> tuple[bool, int]:
     return any(each.kind.name in ("enum", "not") for each in errors), count
 
 
-def _message(error: Any, schema: Mapping[str, Any]) -> str:
+def _message(error: Any, schema: Body) -> str:
     """What is wrong with a value, and what to send, in a sentence.
 
     `schema` is the contract's at its place.
@@ -248,7 +243,7 @@ def shown(value: Any) -> str:
     """A value as JSON, cut short."""
     # orjson knows 64 bits
     text = str(value) if type(value) is int else orjson.dumps(value).decode()
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return shortened(text, SHOWN)
 
 
 def _names(error: Any) -> list[str]:
@@ -266,7 +261,7 @@ def _types(types: Sequence[str], value: Any) -> str:
     return f"{wanted}, such as {number if _DECIMAL(number) else '49.90'}"
 
 
-def _form(error: Any, schema: Mapping[str, Any]) -> str:
+def _form(error: Any, schema: Body) -> str:
     """What is wanted of a text in place of one that another pattern has, in the words that the
     contract has for it.
     """

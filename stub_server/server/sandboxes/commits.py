@@ -10,13 +10,13 @@ unloaded, and opened again with what the store has.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from time import monotonic
 
 import orjson
 
+from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
@@ -38,7 +38,6 @@ from .making import SandboxFactory
 from .pending import Pending, Stored
 
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
-log = logging.getLogger("stub_server")
 
 
 class Commits:
@@ -296,8 +295,7 @@ class Commits:
         for stored in self._stored.values():
             sandbox = stored.entry.sandbox
             sandbox.status.is_halted = False
-            if sandbox.status.on_due is not None:
-                sandbox.status.on_due(sandbox)
+            sandbox.status.on_due(sandbox)
 
     async def _can_be_written(self) -> bool:
         try:

@@ -9,9 +9,8 @@ from typing import Any
 from ...core.clock import SECOND, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
 from ...core.record import Body
-from ...core.text import nearest
+from ...core.text import did_you_mean
 from ...data.keys import derive_keys
-from ...data.scenario import known_scenarios
 from ...engine.history import state_at
 from ...engine.sandbox import Sandbox
 from ...engine.step import SandboxSettings
@@ -38,17 +37,9 @@ class MadeSandboxes(LoadedSandboxes):
         self._creations: dict[str, asyncio.Task[Entry]] = {}
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
-        self.scenario, self.seed = self.settings.scenario, self.settings.seed
         self._started, self._begun = wall_ms(), count(1)
         # set with a store, which may have sandboxes that are not in memory
         self.residence: Residence | None = None
-
-    @property
-    def scenarios(self) -> list[str]:
-        """The scenarios that a request may name, besides the one that the server was
-        started with.
-        """
-        return known_scenarios()
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False
@@ -67,9 +58,7 @@ class MadeSandboxes(LoadedSandboxes):
         if self.settings.is_public or not creates:
             raise self._no_such_name(name, suggests=suggests)
         try:
-            return await self.factory.begin(
-                name, self.generations.first(name), self.scenario, self.seed, None
-            )
+            return await self.factory.begin(name, self.generations.first(name))
         except NotFound as error:
             raise _none(name, error) from None
 
@@ -77,8 +66,7 @@ class MadeSandboxes(LoadedSandboxes):
         """404 for a name that no sandbox has, with the call that creates it."""
         message, call = f"There is no sandbox {name}.", f"GET /s/{name}/_sandbox/credentials"
         if suggests:
-            similar = nearest(name, [*self._entries])
-            message += f" Did you mean {similar}?" if similar else ""
+            message += did_you_mean(name, [*self._entries])
         if self.settings.is_public:
             call = "POST /_sandbox/sandboxes"
         return NotFound(f"{message} {call} creates it.", code="sandbox_not_found")
@@ -99,9 +87,9 @@ class MadeSandboxes(LoadedSandboxes):
     async def create(
         self,
         name: str | None,
+        *,
         scenario: str | None = None,
         seed: int | None = None,
-        *,
         now: int | None = None,
         ttl: int | None = None,
         settings: Body | None = None,
@@ -112,18 +100,15 @@ class MadeSandboxes(LoadedSandboxes):
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
-        if seed is None:
-            seed = self.seed
-        sandbox = await self.factory.begin(
-            name, self.generations.first(name), scenario or self.scenario, seed, now
-        )
+        generation = self.generations.first(name)
+        sandbox = await self.factory.begin(name, generation, scenario, seed, now)
         begin_with(sandbox, sandbox.settings, settings)
         if now is not None:
             sandbox.origin.first_clock = (now, True)
         return await self._admit(sandbox, None, ttl)
 
     async def create_beside(
-        self, name: str | None, scenario: str | None, seed: int | None, **beginning: Any
+        self, name: str | None, **beginning: Any
     ) -> tuple[str, asyncio.Task[Entry]]:
         """Begin to `create` a sandbox, which goes on when the request has been answered.
 
@@ -133,7 +118,7 @@ class MadeSandboxes(LoadedSandboxes):
         async with self.persistence.changing:
             self._check_creations(name)
             await self.persistence.announce(name)
-            task = asyncio.create_task(self._create_announced(name, scenario, seed, **beginning))
+            task = asyncio.create_task(self._create_announced(name, **beginning))
             self._creations[name] = task
         return name, task
 
@@ -153,11 +138,9 @@ class MadeSandboxes(LoadedSandboxes):
             for each in self._creations.keys() - set(under_way):
                 del self._creations[each]
 
-    async def _create_announced(
-        self, name: str, scenario: str | None, seed: int | None, **beginning: Any
-    ) -> Entry:
+    async def _create_announced(self, name: str, **beginning: Any) -> Entry:
         try:
-            entry = await self.create(name, scenario, seed, **beginning)
+            entry = await self.create(name, **beginning)
             del self._creations[name]
             return entry
         finally:

@@ -1,9 +1,8 @@
 """Makes sandboxes from scenarios and files, empty ones, and what each has beside its state."""
 
-import logging
-
 from ...core.clock import Clock
 from ...core.ids import Ids
+from ...core.log import log
 from ...core.problem import NotFound, UnusableInput
 from ...core.record import Body
 from ...core.slices import BackgroundWorker
@@ -14,15 +13,13 @@ from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
-from ...storage.admitting import Admitted, admit
+from ...storage.admitting import Admitted, ReadSnapshot, admit
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, damaged, unpack
 from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
-
-log = logging.getLogger("stub_server")
 
 
 class SandboxFactory:
@@ -56,15 +53,24 @@ class SandboxFactory:
         return Inbox(self._budget), Snapshots(self._for_snapshots)
 
     def empty(
-        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+        self,
+        name: str,
+        generation: str,
+        scenario: str | None = None,
+        seed: int | None = None,
+        now: int | None = None,
     ) -> Sandbox:
-        """A sandbox without records; without `now` (ms) its clock is as at the server's start."""
+        """A sandbox without records; what it is to begin with (`now` in ms) is as at the server's
+        start where it is not given.
+        """
         settings = self.settings
+        if seed is None:
+            seed = settings.seed
         if now is None:
             now = settings.now
         clock, ids = Clock(now), Ids(seed, self.rules.secret, name)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        origin = Origin(seed, scenario, self.rules.settings)
+        origin = Origin(seed, scenario or settings.scenario, self.rules.settings)
         sandbox = Sandbox(
             name=name,
             origin=origin,
@@ -88,7 +94,7 @@ class SandboxFactory:
         """
 
         def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
-            return self.empty(name or own_name, generation, self.permitted(scenario), seed, None)
+            return self.empty(name or own_name, generation, self.permitted(scenario), seed)
 
         return empty
 
@@ -116,7 +122,7 @@ class SandboxFactory:
         def begin() -> Reader:
             return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
 
-        snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+        snapshots, requests = dict[str, ReadSnapshot](), list[Body]()
         reader = own = begin()
         for kind, body in reading:
             if kind == "snapshot":
@@ -131,7 +137,7 @@ class SandboxFactory:
         return self._imported(own, snapshots, requests)
 
     def _imported(
-        self, own: Reader, snapshots: dict[str, tuple[Body, Reader]], requests: list[Body]
+        self, own: Reader, snapshots: dict[str, ReadSnapshot], requests: list[Body]
     ) -> Admitted:
         """The sandbox of a file that was read, with its journal."""
         sandbox = own.state.sandbox
@@ -146,15 +152,20 @@ class SandboxFactory:
         return found
 
     def make(
-        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+        self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
     ) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
-        sandbox = self.empty(name, generation, scenario, seed, now)
+        sandbox = self.empty(name, generation, scenario, seed)
         self.seeding.fill(sandbox)
         return self._own(sandbox)
 
     async def begin(
-        self, name: str, generation: str, scenario: str, seed: int, now: int | None
+        self,
+        name: str,
+        generation: str,
+        scenario: str | None = None,
+        seed: int | None = None,
+        now: int | None = None,
     ) -> Sandbox:
         """`make` for a request, in a thread, while others are served.
 
@@ -193,7 +204,7 @@ class SandboxFactory:
         return sandbox
 
 
-def _add_snapshot(snapshots: dict[str, tuple[Body, Reader]], head: Body, reader: Reader) -> None:
+def _add_snapshot(snapshots: dict[str, ReadSnapshot], head: Body, reader: Reader) -> None:
     """Add a snapshot of a file. Raises BadFile."""
     if head["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
         raise damaged(f"one snapshot too many, {head['name']}")

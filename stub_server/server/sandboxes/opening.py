@@ -8,7 +8,7 @@ import orjson
 
 from ...core.record import Body
 from ...storage import sql
-from ...storage.admitting import admit
+from ...storage.admitting import ReadSnapshot, admit
 from ...storage.database import Damage, Kept, Session, StoreError
 from ...storage.exports import adopted
 from ...storage.fitting import Fitting
@@ -63,7 +63,7 @@ class _States(NamedTuple):
     """
 
     own: Reader
-    snapshots: list[tuple[Body, Reader]]
+    snapshots: list[ReadSnapshot]
     base_size: int
     steps_size: int
 
@@ -73,10 +73,10 @@ def _read_states(
 ) -> _States:
     """Raises ValueError."""
     shared = Body()
-    snapshots: list[tuple[Body, Reader]] = []
+    snapshots: list[ReadSnapshot] = []
     for named in sql.states(session, number):
         head = orjson.loads(named.about)
-        contract = head["contract"]
+        contract = head.pop("contract")
         if not named.name and contract != about["contract"]:
             contract = ""  # of several, with what follows
         reader = _reader(factory, about["generation"], contract, shared)

@@ -5,14 +5,15 @@ long states.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from secrets import randbits
 from typing import TypeVar
 
 import orjson
 
 from ...core.clock import wall_ms
+from ...core.log import log
 from ...core.problem import Unavailable, gone, store_unavailable
 from ...core.record import Body
 from ...engine.sandbox import DEFAULT
@@ -37,7 +38,6 @@ from .pending import Stored
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
 T = TypeVar("T")
-log = logging.getLogger("stub_server")
 
 
 class Persistence(Commits):
@@ -162,7 +162,8 @@ class Persistence(Commits):
     def _entering(
         self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot]
     ) -> tuple[Stored, list[Statement]]:
-        number, (state, *others) = sql.new_number(), written
+        # as many bits as a step's place has left for it
+        number, (state, *others) = randbits(31), written
         stored = Stored(
             entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
         )

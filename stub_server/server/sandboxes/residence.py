@@ -3,11 +3,11 @@ theirs is due.
 """
 
 import asyncio
-import logging
 from functools import partial
 from time import monotonic
 
 from ...core.clock import wall_ms
+from ...core.log import log
 from ...core.problem import Refusal, store_unavailable
 from ...engine.sandbox import Sandbox
 from ...storage import sql
@@ -18,7 +18,6 @@ from .loaded import LoadedSandboxes
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
 # seconds between two searches for deliveries that are due in sandboxes that no server has in memory
 SCAN = 1.0
-log = logging.getLogger("stub_server")
 
 
 class Residence:

@@ -50,9 +50,7 @@ class Sandboxes(MadeSandboxes):
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
             scenario = self.factory.permitted(kept["scenario"])
-            self.default = self.factory.make(
-                DEFAULT, kept["generation"], scenario, kept["seed"], None
-            )
+            self.default = self.factory.make(DEFAULT, kept["generation"], scenario, kept["seed"])
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start.
@@ -70,7 +68,7 @@ class Sandboxes(MadeSandboxes):
         snapshots: Sequence[Snapshot] = ()
         generation = self.generations.first(DEFAULT)
         if self.settings.restore is None:
-            sandbox = self.factory.make(DEFAULT, generation, self.scenario, self.seed, None)
+            sandbox = self.factory.make(DEFAULT, generation)
         else:
             file = read_file(self.settings.restore)
             sandbox, snapshots = self.factory.read(DEFAULT, generation, file, abroad=False)
@@ -297,8 +295,7 @@ class Sandboxes(MadeSandboxes):
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
-        if sandbox.status.on_due is not None:
-            sandbox.status.on_due(sandbox)
+        sandbox.status.on_due(sandbox)
         await self.worker.in_slices(free(old))
         return entry, step
 

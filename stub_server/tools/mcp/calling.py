@@ -189,8 +189,7 @@ async def _completed(session: Session, found: Json) -> Json:
 
 def _rule(rule: Json) -> str:
     """A rule of a certificate, whole."""
-    shown = {name: value for name, value in rule.items() if isinstance(value, str)}
-    return "; ".join(f"{name}: {value}" for name, value in shown.items())
+    return "; ".join(f"{name}: {value}" for name, value in rule.items() if isinstance(value, str))
 
 
 async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:

@@ -3,7 +3,7 @@ protocol's maintainers.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
@@ -12,7 +12,7 @@ from ...version import __version__
 from .session import Session
 from .tools import INSTRUCTIONS, call, schema_of, tools
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
+Context = ServerRequestContext[Any, Any]
 
 
 def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import unquote, urlencode
 
 from ...core.members import given
@@ -15,8 +15,8 @@ from ...server.layers.inside import Question, Reply
 from ...server.protocol import LARGEST_HEAD
 from ...server.request import COMMAND, CONTROL
 
-Json: TypeAlias = dict[str, Any]
-Ask: TypeAlias = Callable[[Question], Awaitable[Reply]]
+Json = dict[str, Any]
+Ask = Callable[[Question], Awaitable[Reply]]
 """Sends a request, whose path has the prefix of the sandbox, to the server, and
 returns the answer.
 """
@@ -147,7 +147,7 @@ class Session:
         path: str,
         *,
         prefix: str,
-        query: Mapping[str, Any] | None = None,
+        query: Json | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:

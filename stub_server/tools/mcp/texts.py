@@ -1,7 +1,6 @@
 """What tools answer: short texts with the names that the API uses, and what may come next."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -251,7 +250,7 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
     return Result(lines, facts, "call_api as shown", is_error=True)
 
 
-def _arguments(call: Mapping[str, Any]) -> Json:
+def _arguments(call: Json) -> Json:
     """A call as the arguments of call_api."""
     found: Json = {"method": call["method"], "path": call["path"]}
     headers = dict(call["headers"])

@@ -1,14 +1,13 @@
 """The twelve tools, which `fixtures/agents.yaml` describes, and the call of one."""
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
 from inspect import signature
-from typing import Any, TypeAlias
 
 from ...contract.schema import Validator
 from ...contract.source import read
+from ...core.log import log
 from ...core.members import given
 from ...core.shipped import FIXTURES
 from ...server.layers.violations import details_of
@@ -17,14 +16,13 @@ from .calling import refused
 from .session import Json, Refused, Session, Wrong
 from .texts import Result
 
-Work: TypeAlias = Callable[..., Awaitable[Result]]
+Work = Callable[..., Awaitable[Result]]
 INSTRUCTIONS = (
     "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start;"
     " place orders with call_api, pay them with orders, move time with clock. A refusal says which"
     " call works. history undoes, but no reset."
 )
 _LONGEST_TEXT = 20_000  # characters of an argument that is a text; more would hold up others
-log = logging.getLogger("stub_server")
 
 
 @cache
@@ -53,7 +51,7 @@ def function_of(named: str) -> Work:
     return found
 
 
-async def call(session: Session, name: str, arguments: Mapping[str, Any]) -> Result:
+async def call(session: Session, name: str, arguments: Json) -> Result:
     """What a tool answers.
 
     A wrong call, and a refusal of the server, are results that say what to do.

@@ -139,7 +139,7 @@ class Session:
             settings = replace(settings, rate_limit=(requests, seconds))
         server = replace(self._app.server.silent(), settings=settings, waits=False)
         self._app.serve(server)
-        server.listeners.append(lambda trace, warnings: self._ended.append(trace))
+        server.listeners.append(self._ended.append)
 
     def _sandbox(self) -> Sandbox:
         return self._app.server.sandboxes.entry(self.name).sandbox
@@ -200,21 +200,12 @@ class Session:
         }
 
     def _pass_over(self, request: Trace) -> None:
-        """Take what a request did without sending it, and note it: a later rewind may name it.
+        """Take what a request did without sending it, and keep it: a later rewind may name it.
 
         Raises Diverged.
         """
         self._steps.take(last_step(request))
-        named = Trace(
-            request.id,
-            request.at,
-            request.method,
-            request.path,
-            b"",
-            sandbox=self.name,
-            before=request.before,
-        )
-        self._sandbox().journal.append(named)
+        self._sandbox().journal.append(request)
 
     async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
         """The difference that a request's answer makes, unless the request is skipped.

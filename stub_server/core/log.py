@@ -1,0 +1,5 @@
+"""The log of the server."""
+
+import logging
+
+log = logging.getLogger("stub_server")
