@@ -10,11 +10,11 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..contract.secrets import KEY_HEADERS
 from ..core.problem import BadRequest, Refusal
-from ..core.text import host_name, is_local
+from ..core.text import host_name, is_local, nearest, warning_of
 
 if TYPE_CHECKING:  # a command that asks a running server needs no engine
     from ..engine.kept import Trace
@@ -24,6 +24,8 @@ COMMAND = "stub-server-command"  # the User-Agent of what the command sends
 ADMIN_KEY, CONTROL_KEY = (name.encode() for name in KEY_HEADERS)
 LARGEST_BODY = 1_048_576  # bytes
 MOST_WARNINGS = 20  # of one answer
+_OURS = "x-sandbox"
+_ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 OF_CONNECTIONS = frozenset(
     (
         b"connection",
@@ -57,13 +59,17 @@ CLASSES = {0: "none", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 
 
+Sent: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """A request as it arrived. Nothing changes it.
 
     `path` is decoded and has the prefix of the sandbox, if one was sent. `sent` are the headers in
-    their order, names in lower case; `headers` has the last of each name. `began` is the machine's
-    counter in ns, `received_at` its time in ms. `is_hop` says that another server of the store has
+    their order, names in lower case; `headers` has the last of each name, and `without_effect` a
+    warning of each that does nothing. `began` is the machine's counter in ns, `received_at` its
+    time in ms. `is_hop` says that another server of the store has
     forwarded it. One that `is_internal` comes from this server, which shows a page: it is not
     journaled, limited or made to fail. `permitted` are methods and paths of the control surface
     that need no key.
@@ -72,8 +78,9 @@ class Request:
     method: Final[str]
     path: Final[str]
     query: Final[bytes]
-    sent: Final[Sequence[tuple[bytes, bytes]]]
+    sent: Final[Sent]
     headers: Final[Mapping[bytes, bytes]]
+    without_effect: Final[tuple[str, ...]]
     client: Final[tuple[str, int] | None]
     began: Final[int]
     received_at: Final[int]
@@ -150,3 +157,31 @@ def is_local_origin(origin: bytes) -> bool:
 def _too_large(most: int) -> Refusal:
     message = f"The body is larger than {most} bytes, the most that the sandbox reads."
     return Refusal(message, status=413, code="payload_too_large")
+
+
+@lru_cache(maxsize=64)  # clients send the same ones again and again
+def by_name(sent: Sent) -> tuple[Mapping[bytes, bytes], tuple[str, ...]]:
+    """The headers of a request by their names, and warnings of those that have no effect."""
+    headers = dict(sent)
+    return headers, _without_effect(headers)
+
+
+def _without_effect(headers: Collection[bytes]) -> tuple[str, ...]:
+    """Warnings of headers, by their names, that have no effect: X-Sandbox headers that this server
+    does not know may be misspelt.
+    """
+    found = []
+    if b"if-match" in headers:
+        found.append("if_match_ignored")
+    for header in headers:
+        name = header.decode("latin-1")
+        ending = name.removeprefix(_OURS)
+        if ending == name or ending in _ENDINGS:
+            continue
+        guess = nearest(ending, _ENDINGS)
+        if guess is not None:
+            guess = _OURS + guess
+        found.append(warning_of("unknown_sandbox_header", name, guess))
+        if len(found) == MOST_WARNINGS:
+            break
+    return tuple(found)

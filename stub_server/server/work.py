@@ -3,7 +3,6 @@ accepted request, and the work in it, which handlers read with and write through
 """
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from starlette.types import Scope
 
@@ -11,7 +10,6 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso
 from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
 from ..core.record import Body, Record, Row
-from ..core.text import nearest, warning_of
 from ..domain.callers import Caller
 from ..engine.draft import Draft
 from ..engine.kept import Trace
@@ -20,13 +18,10 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
-from .request import CONTROL, MOST_WARNINGS, Request
+from .request import CONTROL, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
 from .server import Server
-
-_OURS = "x-sandbox"
-_ENDINGS = ("", "-admin-key", "-as-of", "-client-ip", "-control-key", "-delay", "-simulate")
 
 
 class Target:
@@ -78,7 +73,7 @@ class Target:
             request.query,
             sandbox.name,
             sandbox.log.number,
-            _without_effect(tuple(request.headers)),
+            request.without_effect,
             request.began,
             request.received_at,
         )
@@ -297,25 +292,3 @@ class Work:
             raise gone()
         if self.has_recorded and self.sandbox.status.is_undone:
             raise undone()
-
-
-@lru_cache(maxsize=64)  # clients send the same ones again and again
-def _without_effect(headers: tuple[bytes, ...]) -> tuple[str, ...]:
-    """Warnings of headers, by their names, that have no effect: X-Sandbox headers that this server
-    does not know may be misspelt.
-    """
-    found = []
-    if b"if-match" in headers:
-        found.append("if_match_ignored")
-    for header in headers:
-        name = header.decode("latin-1")
-        ending = name.removeprefix(_OURS)
-        if ending == name or ending in _ENDINGS:
-            continue
-        guess = nearest(ending, _ENDINGS)
-        if guess is not None:
-            guess = _OURS + guess
-        found.append(warning_of("unknown_sandbox_header", name, guess))
-        if len(found) == MOST_WARNINGS:
-            break
-    return tuple(found)

@@ -81,7 +81,7 @@ class Handlers:
         )
         merchant = self._sandbox.store.merchant
         self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
-        self._request = Request("GET", "/", b"", [], {}, None, 0, 0)
+        self._request = Request("GET", "/", b"", (), {}, (), None, 0, 0)
 
     def _work(self) -> Work:
         at_once(due_jobs(self._sandbox))

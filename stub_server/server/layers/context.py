@@ -18,7 +18,7 @@ from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.kept import Trace, head_of
 from ..reply import Answer, Dropped, HungUp, Layer, Said, hang_up, render
-from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request
+from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request, Sent, by_name
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..work import Target
@@ -222,13 +222,13 @@ def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
 
     `forwarded_for` is the client of another server, which has sent the request on.
     """
-    headers = scope["headers"]
+    sent = tuple(scope["headers"])
     return Request(
         scope["method"],
         _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"],
         scope["query_string"],
-        headers,
-        dict(headers),
+        sent,
+        *by_name(sent),
         scope.get("client") if forwarded_for is None else (forwarded_for, 0),
         perf_counter_ns(),
         wall_ms(),
@@ -302,7 +302,7 @@ class Keeping:
                 has_secrets = has_secrets or body_has_secrets
                 size += len(trace.body or b"")
             if answer is not None:
-                trace.received_head, head_has_secrets = self._head_of(tuple(request.sent))
+                trace.received_head, head_has_secrets = self._head_of(request.sent)
                 trace.sent_head = head_of(answer.headers)
                 has_secrets = has_secrets or head_has_secrets
                 size += len(trace.received_head) + len(trace.sent_head) + len(answer.body)
@@ -311,7 +311,7 @@ class Keeping:
         trace.size = size
         target.sandbox.journal.append(trace)
 
-    def _read_head(self, sent: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bool]:
+    def _read_head(self, sent: Sent) -> tuple[bytes, bool]:
         """What is kept of the headers of a request, and whether they may have secrets.
 
         Clients send the same ones again and again: thousands of requests share one text.
