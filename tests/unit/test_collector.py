@@ -1,12 +1,17 @@
 """A start is made without the garbage collector; a server is not."""
 
+import asyncio
 import gc
 
 import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
-from stub_server.cli.serving import calm_collector
+from stub_server.cli.serving import _Server, calm_collector
+
+from ..support.live import Live
+
+MADE = 10_000  # objects between two ticks
 
 
 @pytest.mark.check
@@ -20,6 +25,18 @@ def test_a_server_runs_with_the_collector_on_and_its_world_out_of_sight() -> Non
     finally:
         gc.unfreeze()
         gc.set_threshold(*usual)
+        gc.enable()
+
+
+def test_what_outlives_a_tick_is_looked_at_once(live: Live) -> None:
+    server = _Server(live.app, live.settings)
+    gc.disable()
+    try:
+        made = [[number] for number in range(MADE)]
+        asyncio.run(server.on_tick(1))
+        young = {id(each) for age in (0, 1) for each in gc.get_objects(age)}
+        assert not young.intersection(map(id, made))
+    finally:
         gc.enable()
 
 
