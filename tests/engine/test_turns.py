@@ -33,7 +33,7 @@ class Shop:
 
     def __init__(self, inside: Inside) -> None:
         self.inside, self.app = inside, inside.app
-        self._token = self.app.server.ready_token(self.app.sandboxes.default)
+        self.token = self.app.server.ready_token(self.app.sandboxes.default)
         project = self.make("/v2/projects", {"name": "Clube", "status": "active"})
         self.project = project["data"]["project"]["id"]
         self.plans = [self._plan(number) for number in range(MANY)]
@@ -45,13 +45,13 @@ class Shop:
     def _plan(self, number: int) -> Json:
         body = {"projectId": self.project, "name": f"Plano {number}", "amount": 49.9}
         recurring = {"billing_type": "recurring", "interval": "month", "interval_count": 1}
-        body |= {**recurring, "payment_methods": ["credit_card", "pix"]}
+        body |= {**recurring, "payment_methods": ["credit_card", "pix", "boleto"]}
         plan: Json = self.make("/v2/plans", body)["plan"]
         return plan
 
     def make(self, path: str, body: Json) -> Json:
         """What a POST has made."""
-        answer = self.inside.ask("POST", path, body, self._token)
+        answer = self.inside.ask("POST", path, body, self.token)
         assert 201 == answer.status, answer.body
         return answer.json()
 
@@ -64,7 +64,7 @@ class Shop:
 
     def counted(self, path: str) -> list[Json]:
         """What a list has."""
-        answer = self.inside.ask("GET", f"{path}&limit=100", None, self._token)
+        answer = self.inside.ask("GET", f"{path}&limit=100", None, self.token)
         found: list[Json] = answer.json()[path.partition("?")[0].rpartition("/")[2]]
         return found
 
@@ -92,7 +92,7 @@ class Shop:
             for target in (path, "/_sandbox/clock"):  # what is due comes before the second one
                 verb = method if target is path else "GET"
                 sent = body if verb == "POST" else None
-                answer = await self.inside.asking(verb, target, sent, self._token)
+                answer = await self.inside.asking(verb, target, sent, self.token)
                 assert answer.status in (200, 201, 404), answer.body
             beating.cancel()
 
@@ -141,6 +141,17 @@ def test_plans_and_products_are_read_in_several_turns(
     elif name == "delete a project":
         assert [] == shop.counted(f"/v2/products?projectId={shop.project}")
         assert [] == shop.counted(f"/v2/plans?projectId={shop.project}")
+
+
+@pytest.mark.parametrize("kind", ["plan", "project"])
+def test_boletos_that_can_no_longer_be_paid_are_read_in_several_turns(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    shop.join(paymentMethod="boleto")
+    shop.inside.ask("POST", "/_sandbox/clock/advance", {"days": 60})
+    path = f"/v2/{kind}s/{getattr(shop, kind)}"
+    assert shop.busiest(monkeypatch, "DELETE", path, {}) < FEW
+    assert 404 == shop.inside.ask("GET", path, None, shop.token).status
 
 
 @pytest.mark.parametrize("to", ["suspend", "activate", "archive"])
