@@ -17,6 +17,7 @@ from stub_server.engine import resources, scheduler
 from stub_server.engine.tables.indexes import Tags
 from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
+from stub_server.operations.control.sandbox_stream import Place
 from stub_server.server.sandboxes import sandboxes
 from stub_server.server.work import Work
 
@@ -231,3 +232,25 @@ def test_prices_of_members_are_added_up_before_their_months(
     terms = {(price, "year", 1): 2 for price in range(1, 101)} | {(300, "month", 3): 1}
     assert 9.42 == stats.monthly_revenue(terms)
     assert ["1 year", "3 month"] == asked
+
+
+def test_a_reader_of_a_stream_that_is_behind_is_told_of_few_deliveries_in_a_turn(
+    shop: Shop,
+) -> None:
+    """A hundred steps with twenty deliveries each held everybody up for 90 ms."""
+    for number in range(20):
+        url = f"https://hooks{number}.example.com/"
+        shop.make("/v2/webhooks", {"url": url, "events": ["product.created"]})
+    for number in range(MANY):
+        product = {"projectId": shop.project, "planIds": [shop.plan], "name": f"{number}"}
+        shop.make("/v2/products", product)
+    entry = shop.app.sandboxes.entry("default")
+    place = Place(entry)
+    place.go_back(entry, f"{entry.incarnation}-0-0-0")
+    told: list[bytes] = []
+    while messages := list(place.read(entry)):
+        assert len(messages) < 4 * 100
+        told += messages
+    shown = [message.split(b"\n")[0] for message in told]
+    assert entry.sandbox.log.number == shown.count(b"event: step")
+    assert 20 * MANY <= shown.count(b"event: delivery")
