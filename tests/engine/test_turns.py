@@ -19,6 +19,7 @@ from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
 from stub_server.operations.control.sandbox_stream import Place
 from stub_server.server.sandboxes import sandboxes
+from stub_server.server.views import versions
 from stub_server.server.work import Work
 
 from ..support.live import FROZEN
@@ -254,3 +255,9 @@ def test_a_reader_of_a_stream_that_is_behind_is_told_of_few_deliveries_in_a_turn
     shown = [message.split(b"\n")[0] for message in told]
     assert entry.sandbox.log.number == shown.count(b"event: step")
     assert 20 * MANY <= shown.count(b"event: delivery")
+
+
+def test_steps_are_looked_at_for_a_version_in_several_turns(shop: Shop) -> None:
+    """Ten thousand steps held everybody up for 50 ms."""
+    log = shop.app.sandboxes.default.log
+    assert len(log) == len(list(versions(log, "products", shop.plan, None)))
