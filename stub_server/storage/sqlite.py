@@ -5,6 +5,7 @@ of the machine may lose is bounded by a thread that brings it to the disk, or no
 always`.
 """
 
+import asyncio
 import logging
 import os
 import sqlite3
@@ -113,9 +114,15 @@ class SqliteStore(Database):
         return str(error)  # SQLite's own text names no place
 
     async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit, in the thread of the event loop: it takes no longer than a request."""
+        """Commit, in the thread of the event loop: it takes no longer than a request. To delete
+        the steps of a sandbox takes longer, and is done beside it.
+        """
+        if batch.ends or batch.states:
+            lost = await asyncio.to_thread(sql.commit, self._main, batch, self.holder)
+        else:
+            lost = sql.commit(self._main, batch, self.holder)
         self._commits += 1
-        return sql.commit(self._main, batch, self.holder)
+        return lost
 
     def close(self) -> None:
         """Sync everything to the disk, and close the directory."""
