@@ -448,7 +448,8 @@ def test_steps_are_deleted_beside_the_requests(
     deleting: dict[bool, set[str]] = {True: set(), False: set()}
 
     def commit(session: Session, batch: Batch, holder: int) -> set[int]:
-        deleting[bool(batch.ends or batch.states)].add(threading.current_thread().name)
+        deletes = bool(batch.changes or batch.ends or batch.states)
+        deleting[deletes].add(threading.current_thread().name)
         return sql.commit(session, batch, holder)
 
     monkeypatch.setattr(
