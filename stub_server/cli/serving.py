@@ -365,7 +365,7 @@ def calm_collector() -> None:
     tick of the server is looked at no more.
     """
     gc.freeze()
-    gc.set_threshold(5_000, 500, 1_000_000)
+    gc.set_threshold(5_000, 500, 2_000_000_000)
     gc.enable()
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from ..core.clock import iso, parse_iso
@@ -25,7 +26,7 @@ class Inspected:
         self._lifecycles = sandbox.rules.lifecycles
         self.ids = set[str]()
         self.running: dict[tuple[str, str], str] = {}
-        self.orders = defaultdict[str, OrderFold](lambda: OrderFold(self._lifecycles["Order"]))
+        self.orders = defaultdict[str, OrderFold](partial(OrderFold, self._lifecycles["Order"]))
         self.plans = Counter[str]()
         self.ever, self.live = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
 
