@@ -52,7 +52,8 @@ LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with e
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
 LOOK = 0.2  # seconds between two looks for a file that is gone
-YOUNG = 1  # the generation of objects made since the last tick, with those of the newest one
+YOUNG = 1  # the generation of what was made since it was last collected
+OLD = 10  # ticks after which it is collected though requests go on
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -330,7 +331,9 @@ class _Server(uvicorn.Server):
         what is freed: with a full log it would come so seldom that it has a million objects to
         look at.
         """
-        gc.collect(YOUNG)
+        # What a request is in the middle of is not old yet: pages leave cycles behind.
+        is_early = counter % OLD and not self._connections.is_idle
+        gc.collect(0 if is_early else YOUNG)
         limit = self._settings.stop_after_idle
         if limit is not None and monotonic() - self._used >= limit and not self.stopped_by:
             if self._connections.is_idle:
@@ -365,7 +368,7 @@ def calm_collector() -> None:
     tick of the server is looked at no more.
     """
     gc.freeze()
-    gc.set_threshold(5_000, 500, 2_000_000_000)
+    gc.set_threshold(5_000, 500, 1_000_000)
     gc.enable()
 
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from stub_server.cli.command import main
 from stub_server.cli.serving import _Server, calm_collector
+from stub_server.server.connection import ConnectionMonitor
 
 from ..support.live import Live
 
@@ -28,14 +29,18 @@ def test_a_server_runs_with_the_collector_on_and_its_world_out_of_sight() -> Non
         gc.enable()
 
 
-def test_what_outlives_a_tick_is_looked_at_once(live: Live) -> None:
+@pytest.mark.parametrize(("idle", "tick", "old"), [(True, 1, 2), (False, 1, 1), (False, 10, 2)])
+def test_what_outlives_some_ticks_is_looked_at_no_more(
+    live: Live, monkeypatch: pytest.MonkeyPatch, *, idle: bool, tick: int, old: int
+) -> None:
+    monkeypatch.setattr(ConnectionMonitor, "is_idle", idle)
     server = _Server(live.app, live.settings)
     gc.disable()
     try:
         made = [[number] for number in range(MADE)]
-        asyncio.run(server.on_tick(1))
-        young = {id(each) for age in (0, 1) for each in gc.get_objects(age)}
-        assert not young.intersection(map(id, made))
+        asyncio.run(server.on_tick(tick))
+        found = {id(each) for each in gc.get_objects(old)}
+        assert found.issuperset(map(id, made))
     finally:
         gc.enable()
 
