@@ -53,7 +53,7 @@ LAST_WORDS = 1.0  # seconds that a server has to stop once the program that star
 STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
 LOOK = 0.2  # seconds between two looks for a file that is gone
 YOUNG = 1  # the generation of what was made since it was last collected
-OLD = 10  # ticks after which it is collected though requests go on
+OLD = 5  # ticks after which it is collected though requests go on
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
