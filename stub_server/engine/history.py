@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, TypeAlias
 
 from ..core.clock import iso
 from ..core.problem import Conflict
@@ -25,13 +25,10 @@ from .step import Cause, Change, Part, Standing, Step, Used
 from .tables.store import Store
 from .tables.table import Table
 
-AT_ONCE = 100  # changes that are found before a pause
-Rows: TypeAlias = dict[int, Record]
+Rows = dict[int, Record]
 """The records of a table by key."""
-Touched: TypeAlias = dict[tuple[str, str], set[int]]
+Touched = dict[tuple[str, str], set[int]]
 """The keys of records, by merchant and table."""
-Changes: TypeAlias = dict[tuple[str, str, int], tuple[Change, int]]
-"""Changes with their sizes, by merchant, table and key."""
 
 
 # -- which step
@@ -133,7 +130,13 @@ def state_in(snapshot: Sandbox, name: str) -> Sandbox:
     return twin
 
 
-class Compared(NamedTuple):
+AT_ONCE = 100  # changes that are found before a pause
+Changes = dict[tuple[str, str, int], tuple[Change, int]]
+"""Changes with their sizes, by merchant, table and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
     """What a sandbox has otherwise than an earlier state: changes with their sizes, by merchant,
     table and key.
 

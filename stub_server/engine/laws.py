@@ -2,8 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..core.clock import iso, parse_iso
 from ..core.money import cents
@@ -23,10 +22,11 @@ class Inspected:
 
     def __init__(self, sandbox: Sandbox, store: Store) -> None:
         self.sandbox, self.store, self.now = sandbox, store, sandbox.clock.now
-        self._lifecycles = sandbox.rules.lifecycles
+        self._lifecycles = lifecycles = sandbox.rules.lifecycles
         self.ids = set[str]()
         self.running: dict[tuple[str, str], str] = {}
-        self.orders = defaultdict[str, OrderFold](partial(OrderFold, self._lifecycles["Order"]))
+        # a function that knew `self` would keep the sandbox until a full garbage collection
+        self.orders = defaultdict[str, OrderFold](lambda: OrderFold(lifecycles["Order"]))
         self.plans = Counter[str]()
         self.ever, self.live = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
 
@@ -40,7 +40,7 @@ class Inspected:
         return project is not None and project["status"] in states
 
 
-Judge: TypeAlias = Callable[[Inspected, Table, Row], str | None]
+Judge = Callable[[Inspected, Table, Row], str | None]
 """What is wrong with a record, after its kind and id; empty if nothing is, None if the law does not
 concern it.
 """

@@ -5,11 +5,11 @@ of the machine may lose is bounded by a thread that brings it to the disk, or no
 always`.
 """
 
-import asyncio
 import logging
 import os
 import sqlite3
 import threading
+from asyncio import to_thread
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -121,7 +121,7 @@ class SqliteStore(Database):
         """
         size = sum([len(line) for _, line, _ in batch.steps])
         if batch.changes or batch.ends or batch.states or size > AT_ONCE:
-            lost = await asyncio.to_thread(sql.commit, self._main, batch, self.holder)
+            lost = await to_thread(sql.commit, self._main, batch, self.holder)
         else:
             lost = sql.commit(self._main, batch, self.holder)
         self._commits += 1
