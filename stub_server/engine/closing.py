@@ -3,9 +3,11 @@
 from ..contract.lifecycles import Move
 from ..core.clock import iso
 from ..core.record import Body, Record, Row
+from ..core.slices import Sliced
 from ..domain import orders, payments
 from ..domain.lifecycle import move
 from .draft import Draft
+from .tables.table import Table
 
 IN_EVENTS = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
 """Hidden members of an order that its events have."""
@@ -16,14 +18,21 @@ def is_payable(draft: Draft, row: Row) -> bool:
     return row.public["status"] in draft.states("Order", "payable")
 
 
-def payable_late(draft: Draft, index: str, ident: str) -> Body | None:
-    """A boleto of a plan or a project (`index`) that has expired and can still be paid late."""
-    table = draft.store.orders
-    for key in reversed(table.bucket(f"{index}+status", (ident, "expired"))):
-        if b'"boleto"' in table.rows[key].public:  # others are not worth parsing: there are many
-            public = table.parse(table.rows[key]).public
-            if payments.can_be_late(public, draft.now):
+def payable_late(table: Table, index: str, ident: str, now: int) -> Sliced[Body | None]:
+    """A boleto of a plan or a project (`index`) that has expired and can still be paid late. Others
+    are served meanwhile; orders that expire then are looked at too.
+    """
+    seen = set[int]()
+    while new := set(table.bucket(f"{index}+status", (ident, "expired"))) - seen:
+        for key in sorted(new, reverse=True):
+            record = table.rows.get(key)
+            if record is None or b'"boleto"' not in record.public:
+                continue  # others are not worth parsing: there are many
+            public = table.parse(record).public
+            if payments.can_be_late(public, now):
                 return public
+            yield
+        seen |= new
     return None
 
 

@@ -8,13 +8,15 @@ again.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from ..core.clock import iso
 from ..core.problem import Conflict
 from ..core.record import Record
-from ..core.slices import Sliced
+from ..core.slices import Sliced, at_once, filtered
 from .kept import MOST_BYTES, Log
 from .lists import ends_of
 from .sandbox import Sandbox
@@ -128,19 +130,44 @@ def state_in(snapshot: Sandbox, name: str) -> Sandbox:
     return twin
 
 
+AT_ONCE = 100  # changes that are found before a pause
+Changes = dict[tuple[str, str, int], tuple[Change, int]]
+"""Changes with their sizes, by merchant, table and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a sandbox has otherwise than an earlier state: changes with their sizes, by merchant,
+    table and key.
+
+    `number` is that of its newest step when the comparison began. It is not `whole` if no log has
+    room for all of them.
+    """
+
+    number: int
+    changes: Changes
+    whole: bool
+
+
+def compare(sandbox: Sandbox, then: Sandbox, since: int | None = None) -> Sliced[Compared]:
+    """Compare a sandbox with an earlier state of a copy, with pauses, in which it may change.
+
+    If the copy has the state after a step of the log, `since` is the number of that step: only what
+    changed since is compared.
+    """
+    found: Changes = {}
+    number = sandbox.log.number
+    whole = yield from _compare(sandbox, then, _touched(sandbox, since), found)
+    return Compared(number, found, whole)
+
+
 def go_back(
-    sandbox: Sandbox,
-    then: Sandbox,
-    cause: Cause,
-    instant: int | None = None,
-    since: int | None = None,
+    sandbox: Sandbox, then: Sandbox, cause: Cause, compared: Compared, instant: int | None = None
 ) -> Step:
     """Record the step from the sandbox, as it is by now, to the earlier state of a copy, which is
     used up.
 
-    The clock goes to an instant (ms) of that state, its last one by default. If the copy has the
-    state after a step of the log, `since` is the number of that step: only what changed since is
-    compared. Raises Conflict.
+    The clock goes to an instant (ms) of that state, its last one by default. Raises Conflict.
     """
     check_not_advancing(sandbox)
     if sandbox.status.is_gone:
@@ -149,8 +176,9 @@ def go_back(
         )
     if instant is None:
         instant = then.clock.recorded.now
-    parts = tuple(_between(sandbox, then, _touched(sandbox, since)))
-    step = _step(sandbox, then, cause, instant, parts)
+    if compared.whole:  # else the log drops the step at once
+        _compare_again(sandbox, then, compared)
+    step = _step(sandbox, then, cause, instant, tuple(_parts(sandbox, then, compared.changes)))
     sandbox.take(step, None, then)
     return step
 
@@ -177,47 +205,74 @@ def _touched(sandbox: Sandbox, since: int | None) -> Touched | None:
     return found
 
 
-def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterator[Part]:
-    """The changes from a sandbox after its newest step to an earlier state.
-
-    Where no log has room for them they are not completed: the log drops the step at once, and the
-    event loop waits for each of them.
+def _compare(
+    sandbox: Sandbox, then: Sandbox, touched: Touched | None, found: Changes
+) -> Sliced[bool]:
+    """Find the changes from a sandbox to an earlier state. Returns whether they are complete: where
+    no log has room for them, the others are left out.
     """
     room = MOST_BYTES
-    for ident in dict.fromkeys((*sandbox.stores, *then.stores)):
+    for ident in _merchants(sandbox, then):
         here, there = sandbox.stores.get(ident), then.stores.get(ident)
-        store = here or then.stores[ident]
-        changes: list[Change] = []
-        size = 0
-        for change in _changes(store, here, there, touched):
-            changes.append(change)
-            size += change.size
-            if size > room:
-                break
+        for name in (here or then.stores[ident]).tables:
+            mine, theirs = _rows(here, name), _rows(there, name)
+            if mine is theirs:  # neither has written to the table since the copy was made
+                continue
+            # seeded API keys have new secrets in the copy, without a step
+            keys = None
+            if touched is not None and name != "api_keys":
+                keys = touched.get((ident, name), set())
+            for key in (yield from _differing(mine, theirs, keys)):
+                change = Change(name, mine.get(key), theirs.get(key))
+                size = change.size
+                found[ident, name, key] = change, size
+                room -= size
+                if room < 0:
+                    return False
+                if len(found) % AT_ONCE == 0:
+                    yield
+    return True
+
+
+def _differing(mine: Rows, theirs: Rows, keys: set[int] | None) -> Sliced[list[int]]:
+    """The keys, of some or of all, under which two tables have different records, with pauses."""
+    looked = {**mine, **theirs} if keys is None else sorted(keys)
+    return (yield from filtered(looked, lambda key: mine.get(key) is not theirs.get(key)))
+
+
+def _compare_again(sandbox: Sandbox, then: Sandbox, compared: Compared) -> None:
+    """Compare what changed since, and API keys: seeded ones have new secrets, without a step."""
+    found, touched = compared.changes, _touched(sandbox, compared.number)
+    if touched is None:
+        found.clear()
+    else:
+        for place in [each for each in found if each[1] == "api_keys"]:
+            del found[place]
+        for (ident, table), keys in touched.items():
+            for key in keys:
+                found.pop((ident, table, key), None)
+    at_once(_compare(sandbox, then, touched, found))
+
+
+def _merchants(sandbox: Sandbox, then: Sandbox) -> Iterable[str]:
+    return dict.fromkeys((*sandbox.stores, *then.stores))
+
+
+def _parts(sandbox: Sandbox, then: Sandbox, found: Changes) -> Iterator[Part]:
+    """The changes of each merchant, of which deletions come last, as files have them."""
+    changes = defaultdict[str, tuple[list[Change], list[Change]]](lambda: ([], []))
+    sizes = Counter[str]()
+    for (ident, _, _), (change, size) in found.items():
+        changes[ident][change.after is None].append(change)
+        sizes[ident] += size
+    for ident in _merchants(sandbox, then):
+        here, there = sandbox.stores.get(ident), then.stores.get(ident)
+        merchant = (here or then.stores[ident]).merchant
+        puts, drops = changes[ident]
         used = tuple(_usages(here, there))
-        if here is None or there is None or changes or used:
-            yield Part.of(store.merchant, changes, used, opens=here is None, closes=there is None)
-        room -= size
-        if room < 0:
-            return
-
-
-def _changes(
-    store: Store, here: Store | None, there: Store | None, touched: Touched | None
-) -> Iterator[Change]:
-    for name in store.tables:
-        mine, theirs = _rows(here, name), _rows(there, name)
-        if mine is theirs:  # a table to which neither has written since the copy was made
-            continue
-        # seeded API keys have new secrets in the copy, without a step
-        if touched is None or name == "api_keys":
-            keys: Iterable[int] = {**mine, **theirs}
-        else:
-            keys = sorted(touched.get((store.merchant.id, name), ()))
-        for key in keys:
-            before, after = mine.get(key), theirs.get(key)
-            if before is not after:
-                yield Change(name, before, after)
+        if here is None or there is None or puts or drops or used:
+            both = (*puts, *drops)
+            yield Part(merchant, here is None, there is None, both, used, sizes[ident])
 
 
 def _usages(here: Store | None, there: Store | None) -> Iterator[Used]:

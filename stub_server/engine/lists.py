@@ -60,7 +60,7 @@ def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
     first, second = _start_in_common(before, after)
     length = 0
     for old, new in zip(before[first:], after[second:], strict=False):
-        if old != new:
+        if old is not new and old != new:  # mostly it is the same one: that is faster
             break
         length += 1
     return Ends(

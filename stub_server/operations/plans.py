@@ -40,16 +40,16 @@ def update_plan(work: Work, ident: str, body: Body) -> Reply:
     return reply.enveloped("Plan updated.", "plan", work.store.shown(store.plans, record))
 
 
-def delete_plan(work: Work, ident: str) -> Reply:
+async def delete_plan(work: Work, ident: str) -> Reply:
     """Products lose its id without an event."""
     store = work.store
+    late = await work.server.sandboxes.worker.in_slices(
+        closing.payable_late(store.orders, "planId", ident, work.now)
+    )
     row = _changeable(work, ident)
     running = store.running("planId", ident)
     payable = work.lifecycle("Order").sets["payable"]
     pending = sum(store.orders.count("planId+status", (ident, status)) for status in payable)
-    late = None
-    if not (running or pending):
-        late = closing.payable_late(work.draft, "planId", ident)
     rules.check_unused(running, pending, late)
     work.draft.emit_change(store.plans, row.record, "deleted", row.public["projectId"])
     work.draft.drop(store.plans, row)

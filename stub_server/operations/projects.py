@@ -61,16 +61,17 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
     return _reply(work, record, "Project updated.")
 
 
-def delete_project(work: Work, ident: str) -> Reply:
-    row = _open(work, ident)
+async def delete_project(work: Work, ident: str) -> Reply:
     store = work.store
+    late = await work.server.sandboxes.worker.in_slices(
+        closing.payable_late(store.orders, "projectId", ident, work.now)
+    )
+    row = _open(work, ident)
     sets = work.lifecycle("Order").sets
     orders = 0
     for status in {*sets["kept"], *sets["payable"]}:
         orders += store.orders.count("projectId+status", (ident, status))
-    running, late = store.running("projectId", ident), None
-    if not (orders or running):
-        late = closing.payable_late(work.draft, "projectId", ident)
+    running = store.running("projectId", ident)
     rules.check_idle(orders, running, late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
     work.draft.emit_move(store.projects, row.record, moved, ident)

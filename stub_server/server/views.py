@@ -20,6 +20,7 @@ from ..core.clock import (
 )
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
+from ..core.slices import Sliced
 from ..data.keys import own_pair
 from ..data.scenario import known_scenarios
 from ..engine.kept import Log
@@ -166,10 +167,13 @@ class Version(NamedTuple):
     before: Record | None
 
 
-def versions(log: Log, table: str, ident: str, present: Record | None) -> list[Version]:
-    """The versions of a record, newest first; `present` is the one that the sandbox has now."""
+def versions(log: Log, table: str, ident: str, present: Record | None) -> Sliced[list[Version]]:
+    """The versions of a record, newest first, with pauses; `present` is the one that the sandbox
+    has now.
+    """
     found, oldest = list[Version](), present
-    for step in reversed(log):
+    for step in list(reversed(log)):
+        yield
         for part in step.parts:
             for change in part.changes:
                 if change.id == ident and change.table == table:

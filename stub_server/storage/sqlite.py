@@ -8,6 +8,7 @@ always`.
 import os
 import sqlite3
 import threading
+from asyncio import to_thread
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ ADVICE = (
     "If its rights are in order and the disk has room, it is damaged: restore it from a backup, or"
     " give the server an empty one. Nothing in it is deleted."
 )
+AT_ONCE = 1024 * 1024  # bytes of steps
 BUSY = 5.0  # seconds that a write waits for another one
 PAGE = 8_192  # bytes: most steps have room in one
 EVERY = 0.1  # seconds: so much may be lost when the machine dies
@@ -112,9 +114,17 @@ class SqliteStore(Database):
         return str(error)  # SQLite's own text names no place
 
     async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit, in the thread of the event loop: it takes no longer than a request."""
+        """Commit. Steps are committed in the thread of the event loop: that takes no longer than a
+        request. To delete those of a sandbox, or to write very long ones, takes longer, and is done
+        beside it.
+        """
+        size = sum([len(line) for _, line, _ in batch.steps])
+        if batch.changes or batch.ends or batch.states or size > AT_ONCE:
+            lost = await to_thread(sql.commit, self._main, batch, self.holder)
+        else:
+            lost = sql.commit(self._main, batch, self.holder)
         self._commits += 1
-        return sql.commit(self._main, batch, self.holder)
+        return lost
 
     def close(self) -> None:
         """Sync everything to the disk, and close the directory."""

@@ -13,11 +13,14 @@ from stub_server.core.record import Record, Row
 from stub_server.domain import stats
 from stub_server.domain.brcode import crc16
 from stub_server.domain.calendar import monthly_cents
-from stub_server.engine import resources, scheduler
+from stub_server.engine import history, resources, scheduler
+from stub_server.engine.step import Change
 from stub_server.engine.tables.indexes import Tags
 from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
+from stub_server.operations.control.sandbox_stream import Place
 from stub_server.server.sandboxes import sandboxes
+from stub_server.server.views import versions
 from stub_server.server.work import Work
 
 from ..support.live import FROZEN
@@ -33,7 +36,7 @@ class Shop:
 
     def __init__(self, inside: Inside) -> None:
         self.inside, self.app = inside, inside.app
-        self._token = self.app.server.ready_token(self.app.sandboxes.default)
+        self.token = self.app.server.ready_token(self.app.sandboxes.default)
         project = self.make("/v2/projects", {"name": "Clube", "status": "active"})
         self.project = project["data"]["project"]["id"]
         self.plans = [self._plan(number) for number in range(MANY)]
@@ -45,13 +48,13 @@ class Shop:
     def _plan(self, number: int) -> Json:
         body = {"projectId": self.project, "name": f"Plano {number}", "amount": 49.9}
         recurring = {"billing_type": "recurring", "interval": "month", "interval_count": 1}
-        body |= {**recurring, "payment_methods": ["credit_card", "pix"]}
+        body |= {**recurring, "payment_methods": ["credit_card", "pix", "boleto"]}
         plan: Json = self.make("/v2/plans", body)["plan"]
         return plan
 
     def make(self, path: str, body: Json) -> Json:
         """What a POST has made."""
-        answer = self.inside.ask("POST", path, body, self._token)
+        answer = self.inside.ask("POST", path, body, self.token)
         assert 201 == answer.status, answer.body
         return answer.json()
 
@@ -64,13 +67,13 @@ class Shop:
 
     def counted(self, path: str) -> list[Json]:
         """What a list has."""
-        answer = self.inside.ask("GET", f"{path}&limit=100", None, self._token)
+        answer = self.inside.ask("GET", f"{path}&limit=100", None, self.token)
         found: list[Json] = answer.json()[path.partition("?")[0].rpartition("/")[2]]
         return found
 
     def busiest(self, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Json) -> int:
-        """How many records are parsed or looked for in the longest turn of a request and of the
-        jobs that it sets.
+        """How many records are parsed, looked for or compared in the longest turn of a request and
+        of the jobs that it sets.
         """
         counts, parse = [0], Table.parse
 
@@ -82,6 +85,10 @@ class Shop:
             counts[-1] += 1
             return bool(ident)
 
+        def change(table: str, before: Record | None, after: Record | None) -> Change:
+            counts[-1] += 1
+            return Change(table, before, after)
+
         async def beat() -> None:
             while True:
                 counts.append(0)
@@ -92,13 +99,14 @@ class Shop:
             for target in (path, "/_sandbox/clock"):  # what is due comes before the second one
                 verb = method if target is path else "GET"
                 sent = body if verb == "POST" else None
-                answer = await self.inside.asking(verb, target, sent, self._token)
+                answer = await self.inside.asking(verb, target, sent, self.token)
                 assert answer.status in (200, 201, 404), answer.body
             beating.cancel()
 
         with monkeypatch.context() as patched:
             patched.setattr(Table, "parse", counting)
             patched.setattr(Work, "sees_customer", seeing)
+            patched.setattr(history, "Change", change)
             self.inside.run(asked())
         return max(counts)
 
@@ -107,6 +115,7 @@ class Shop:
 def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setattr(slices, "SLICE", 0.00001)
     for module, name in (
+        (history, "AT_ONCE"),
         (scheduler, "MOST_CHANGED"),
         (scheduler, "MOST_RESUMED"),
         (resources, "MOST_DROPPED"),
@@ -143,6 +152,17 @@ def test_plans_and_products_are_read_in_several_turns(
         assert [] == shop.counted(f"/v2/plans?projectId={shop.project}")
 
 
+@pytest.mark.parametrize("kind", ["plan", "project"])
+def test_boletos_that_can_no_longer_be_paid_are_read_in_several_turns(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    shop.join(paymentMethod="boleto")
+    shop.inside.ask("POST", "/_sandbox/clock/advance", {"days": 60})
+    path = f"/v2/{kind}s/{getattr(shop, kind)}"
+    assert shop.busiest(monkeypatch, "DELETE", path, {}) < FEW
+    assert 404 == shop.inside.ask("GET", path, None, shop.token).status
+
+
 @pytest.mark.parametrize("to", ["suspend", "activate", "archive"])
 def test_members_of_a_project_are_read_in_several_turns(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, to: str
@@ -159,6 +179,22 @@ def test_members_of_a_project_are_read_in_several_turns(
     if to == "activate":
         for old, new in zip(before, members, strict=True):
             assert old["next_billing_at"] < new["next_billing_at"]
+
+
+def test_a_state_is_compared_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot and a rewind that had 45,000 changes held everybody up for 0.1 s."""
+    shop.inside.ask("POST", "/_sandbox/snapshots", {"name": "plans"})
+    for number in range(MANY):
+        shop.make("/v2/products", {"projectId": shop.project, "name": f"Curso {number}"})
+    path = f"/v2/products?projectId={shop.project}"
+    assert shop.busiest(monkeypatch, "POST", "/_sandbox/snapshots/plans/restore", {}) < FEW
+    assert MANY == len(shop.counted(path))
+    newest = shop.app.sandboxes.default.log.number
+    body = {"to_step": newest - 1}
+    assert shop.busiest(monkeypatch, "POST", "/_sandbox/rewind", body) < FEW
+    assert {f"Curso {number}" for number in range(MANY)} < {
+        each["name"] for page in (1, 2) for each in shop.counted(f"{path}&page={page}")
+    }
 
 
 def test_members_are_searched_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,3 +256,31 @@ def test_prices_of_members_are_added_up_before_their_months(
     terms = {(price, "year", 1): 2 for price in range(1, 101)} | {(300, "month", 3): 1}
     assert 9.42 == stats.monthly_revenue(terms)
     assert ["1 year", "3 month"] == asked
+
+
+def test_a_reader_of_a_stream_that_is_behind_is_told_of_few_deliveries_in_a_turn(
+    shop: Shop,
+) -> None:
+    """A hundred steps with twenty deliveries each held everybody up for 90 ms."""
+    for number in range(20):
+        url = f"https://hooks{number}.example.com/"
+        shop.make("/v2/webhooks", {"url": url, "events": ["product.created"]})
+    for number in range(MANY):
+        product = {"projectId": shop.project, "planIds": [shop.plan], "name": f"{number}"}
+        shop.make("/v2/products", product)
+    entry = shop.app.sandboxes.entry("default")
+    place = Place(entry)
+    place.go_back(entry, f"{entry.incarnation}-0-0-0")
+    told: list[bytes] = []
+    while messages := list(place.read(entry)):
+        assert len(messages) < 4 * 100
+        told += messages
+    shown = [message.split(b"\n")[0] for message in told]
+    assert entry.sandbox.log.number == shown.count(b"event: step")
+    assert 20 * MANY <= shown.count(b"event: delivery")
+
+
+def test_steps_are_looked_at_for_a_version_in_several_turns(shop: Shop) -> None:
+    """Ten thousand steps held everybody up for 50 ms."""
+    log = shop.app.sandboxes.default.log
+    assert len(log) == len(list(versions(log, "products", shop.plan, None)))

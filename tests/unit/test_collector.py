@@ -1,12 +1,18 @@
 """A start is made without the garbage collector; a server is not."""
 
+import asyncio
 import gc
 
 import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
-from stub_server.cli.serving import calm_collector
+from stub_server.cli.serving import _Server, calm_collector
+from stub_server.server.connection import ConnectionMonitor
+
+from ..support.live import Live
+
+MADE = 10_000  # objects between two ticks
 
 
 @pytest.mark.check
@@ -20,6 +26,22 @@ def test_a_server_runs_with_the_collector_on_and_its_world_out_of_sight() -> Non
     finally:
         gc.unfreeze()
         gc.set_threshold(*usual)
+        gc.enable()
+
+
+@pytest.mark.parametrize(("idle", "tick", "old"), [(True, 1, 2), (False, 1, 1), (False, 10, 2)])
+def test_what_outlives_some_ticks_is_looked_at_no_more(
+    live: Live, monkeypatch: pytest.MonkeyPatch, *, idle: bool, tick: int, old: int
+) -> None:
+    monkeypatch.setattr(ConnectionMonitor, "is_idle", idle)
+    server = _Server(live.app, live.settings)
+    gc.disable()
+    try:
+        made = [[number] for number in range(MADE)]
+        asyncio.run(server.on_tick(tick))
+        found = {id(each) for each in gc.get_objects(old)}
+        assert found.issuperset(map(id, made))
+    finally:
         gc.enable()
 
 

@@ -14,6 +14,7 @@ from stub_server import create_app
 from stub_server.data.keys import own_pair
 
 from ..conftest import Serve
+from ..engine.inside import Inside
 from ..support.live import FROZEN, NO_TLS
 from ..support.short import some
 
@@ -67,6 +68,25 @@ def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scena
     del world
     asyncio.run(worlds.reset("default", "empty", seed=8))
     assert [] == [reference() for reference in held if reference() is not None]
+
+
+@pytest.mark.promise("reset-frees-memory")
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("asked", ["import", "invariants"])
+def test_a_sandbox_that_was_inspected_is_gone_with_its_last_reference(asked: str) -> None:
+    """Who inspected it was held by a cycle, and had it: each import stayed in memory."""
+    inside = Inside(create_app(FROZEN))
+    sandboxes = inside.app.sandboxes
+    if asked == "import":
+        file = inside.ask("GET", "/_sandbox/export").body
+        media = "application/vnd.stub.sandbox+gzip"
+        assert inside.ask("POST", "/_sandbox/import", file, media=media).status == 200
+    else:
+        assert inside.ask("GET", "/_sandbox/invariants").status == 200
+    held = [weakref.ref(part) for part in (sandboxes.default, sandboxes.default.store)]
+    assert inside.ask("POST", "/_sandbox/reset", {"scenario": "empty"}).status == 200
+    assert [] == [reference() for reference in held if reference() is not None]
+    inside.close()
 
 
 @pytest.mark.usefixtures("no_collector")

@@ -22,7 +22,7 @@ async def list_steps(work: Work, query: Body) -> Reply:
     return lists.listed_here("steps", found, query, shown_step)
 
 
-def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Reply:
+async def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Reply:
     if resource not in work.store.tables:
         raise NotFound(
             "There is no such kind of record.",
@@ -31,7 +31,8 @@ def get_record_history(work: Work, resource: str, ident: str, query: Body) -> Re
     present = None
     for store in work.sandbox.stores.values():
         present = present or store.tables[resource].find(ident)
-    found = versions(work.sandbox.log, resource, ident, present)
+    reading = versions(work.sandbox.log, resource, ident, present)
+    found = await work.server.sandboxes.worker.in_slices(reading)
     if not found:
         raise work.not_found("record")
     return lists.listed_here("versions", found, query, shown_version)

@@ -7,7 +7,7 @@ A reader has a position in journal, log and events, and no queue: a slow one cos
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -29,7 +29,7 @@ from ...server.work import Work
 PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive
 OF_ONE = 8  # the part of a server's readers that one sandbox may have: an eighth
-_AT_ONCE = 100  # requests, steps and events of one look, of each
+_AT_ONCE = 100  # requests, messages about steps, and events of one look, of each
 _CLOCK = ("setClock", "advanceClock")
 _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
@@ -97,13 +97,13 @@ class Place:
                 yield self._message("request", row(trace))
 
     def _steps(self, log: Log) -> Iterator[bytes]:
-        """The new steps.
+        """The new steps: of those with many deliveries fewer at once.
 
         The place moves on with the last message of each: who resumes before that has it again.
         """
         yield from self._gap("step", log.oldest - 1)
-        new = list(takewhile(lambda step: step.number > self.read_of["step"], reversed(log)))
-        for step in new[: -_AT_ONCE - 1 : -1]:
+        begin, count = self.read_of["step"] - log.oldest + 1, 0
+        for step in islice(log, begin, begin + _AT_ONCE):
             if step.restores:  # events are counted on from an earlier number
                 self.read_of["event"] = min(self.read_of["event"], step.after.events)
             *first, last = _parts(step)
@@ -111,6 +111,9 @@ class Place:
                 yield self._message(kind, data)
             self.read_of["step"] = step.number
             yield self._message(*last)
+            count += 1 + len(first)
+            if count >= _AT_ONCE:
+                return
 
     def _gap(self, kind: str, oldest: int) -> Iterator[bytes]:
         """Skip what is no longer stored, and tell its number."""
