@@ -52,8 +52,9 @@ LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with e
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
 LOOK = 0.2  # seconds between two looks for a file that is gone
-YOUNG = 1  # the generation of what was made since it was last collected
-OLD = 5  # ticks after which it is collected though requests go on
+NEWEST, YOUNG, ALL = range(3)  # generations of objects
+OLD = 5  # ticks after which the young are collected though requests go on
+SELDOM = 6_000  # ticks, ten minutes, between two moments in which all may be collected
 HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -323,15 +324,11 @@ class _Server(uvicorn.Server):
             self._used = monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """Collect young garbage, and stop a server that nobody uses, as SIGTERM does.
+        """Collect garbage, and stop a server that nobody uses, as SIGTERM does.
 
-        A request or stream that goes on is use. The collector by itself counts what is made less
-        what is freed: with a full log it would come so seldom that it has a million objects to
-        look at.
+        A request or stream that goes on is use.
         """
-        # What a request is in the middle of is not old yet: pages leave cycles behind.
-        is_early = counter % OLD and not self._connections.is_idle
-        gc.collect(0 if is_early else YOUNG)
+        self._collect(counter)
         limit = self._settings.stop_after_idle
         if limit is not None and monotonic() - self._used >= limit and not self.stopped_by:
             if self._connections.is_idle:
@@ -340,6 +337,21 @@ class _Server(uvicorn.Server):
             else:
                 self._used = monotonic()
         return await super().on_tick(counter)
+
+    def _collect(self, counter: int) -> None:
+        """Collect what is young, and all while nobody is there: that takes a quarter of a second
+        for a million objects.
+
+        The collector by itself counts what is made less what is freed: with a full log it would
+        come so seldom that it has a million young objects to look at.
+        """
+        is_idle = self._connections.is_idle
+        age = YOUNG
+        if is_idle and counter % SELDOM == 0:
+            age = ALL
+        elif not is_idle and counter % OLD:  # what a page is made of is not old yet: it has cycles
+            age = NEWEST
+        gc.collect(age)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop. After the first SIGTERM a proxy has time to notice; a second one stops at once."""
@@ -362,8 +374,8 @@ def calm_collector() -> None:
 
     A full collection would walk every record during a request. None runs here either: it would take
     a tenth of the start to free half a megabyte. The youngest generation is small: with 50,000
-    objects, each collection delayed every client by 150 ms while a sandbox grew. What outlives a
-    tick of the server is looked at no more.
+    objects, each collection delayed every client by 150 ms while a sandbox grew. The server itself
+    collects what outlives the second one.
     """
     gc.freeze()
     gc.set_threshold(5_000, 500, 1_000_000)

@@ -2,12 +2,13 @@
 
 import asyncio
 import gc
+import weakref
 
 import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
-from stub_server.cli.serving import _Server, calm_collector
+from stub_server.cli.serving import SELDOM, YOUNG, _Server, calm_collector
 from stub_server.server.connection import ConnectionMonitor
 
 from ..support.live import Live
@@ -43,6 +44,30 @@ def test_what_outlives_some_ticks_is_looked_at_no_more(
         assert found.issuperset(map(id, made))
     finally:
         gc.enable()
+
+
+def test_all_is_collected_once_nobody_is_there(live: Live) -> None:
+    """Pages leave cycles, which may have become old while they were made."""
+    server = _Server(live.app, live.settings)
+    gc.disable()
+    try:
+        made = Made()
+        made.itself = made
+        gc.collect(YOUNG)
+        gone = weakref.ref(made)
+        del made
+        asyncio.run(server.on_tick(SELDOM + 1))
+        assert gone() is not None
+        asyncio.run(server.on_tick(SELDOM))
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+class Made:
+    """Something that refers to itself."""
+
+    itself: object
 
 
 def test_a_start_that_is_refused_leaves_the_collector_on() -> None:
