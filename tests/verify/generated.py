@@ -226,7 +226,8 @@ class Slot(NamedTuple):
         if not is_for(request, self.operation.method, self.operation.path):
             return _GONE
         if self.is_query:
-            return parse_qs(request.query).get(self.path[0][1:], [_GONE])[0]
+            query = parse_qs(request.query, keep_blank_values=True)
+            return query.get(self.path[0][1:], [_GONE])[0]
         return value_of(json_of(request), self.path)
 
     def put(self, request: Request, value: Any) -> Request:

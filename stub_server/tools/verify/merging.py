@@ -59,6 +59,8 @@ _MISSING = "missing-operation"
 # statuses that show an operation, except a 404 like that of an unknown path
 _OF_ROUTES = (404, 409, 422)
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
+# ids and instants, which no two answers share
+_NUMBERED = re.compile(r"[A-Za-z_.-]*+[0-9][\w.-]*")
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/properties/([^/]+)").match
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
@@ -172,13 +174,13 @@ def _settled(
     }
     # what an operation refuses with the same words, whatever is sent, is one
     checks = {
-        (each.operation, each.target.excerpt, _check(each))
+        (each.operation, _words(each), _check(each))
         for each in findings
         if each.kind == "stricter"
     }
     words = Counter(check[:2] for check in checks)
     for each in findings:
-        operation, said = each.operation, each.target.excerpt
+        operation, said = each.operation, _words(each)
         if each.kind == _MISSING:
             if operation in there and each.target.status == 404:
                 title = f"{operation} refuses an unknown record with 404 and no code."
@@ -199,8 +201,15 @@ def _parameter(finding: Finding, document: Document) -> str:
     return "" if operation is None or found is None else operation.parameters[int(found[1])].name
 
 
+def _words(finding: Finding) -> str:
+    """What the target said, without what differs between its answers."""
+    return _NUMBERED.sub("", finding.target.excerpt)
+
+
 def _check(finding: Finding) -> str:
     """What a body or parameter is not checked for, without the limits."""
+    if finding.group not in GROUPS:
+        return "what others need"
     return _VARIES.sub("", finding.cause).strip() or "bounds"
 
 

@@ -81,10 +81,12 @@ def _updates(
     properties, pointer = builder.properties(operation), body_of(operation)
     yield from builder.ready(resource)
     stored, together = builder.present[resource.role], Body()
+    roles = {kind.role for kind in builder.catalogue.resources.values()}
 
     def another(name: str) -> Any:
-        old, role = stored.get(name), role_of(name.removesuffix("s"))
-        if role not in builder.present:
+        # `planIds` and `allowed_projects` have ids
+        old, role = stored.get(name), role_of(name.rpartition("_")[2].removesuffix("s"))
+        if role not in roles:
             return builder.variants.another(properties[name], name, old)
         if name.endswith("s"):
             return [] if old else [placeholder(role)]
