@@ -174,9 +174,7 @@ def _settled(
     }
     # what an operation refuses with the same words, whatever is sent, is one
     checks = {
-        (each.operation, _words(each), _check(each))
-        for each in findings
-        if each.kind == "stricter"
+        (each.operation, _words(each), _check(each)) for each in findings if each.kind == "stricter"
     }
     words = Counter(check[:2] for check in checks)
     for each in findings:
@@ -278,14 +276,10 @@ def _divergence(findings: list[Finding], document: Document, title: str, cause: 
     operations = [each for each in document.operations.values() if each.id in found]
     return Divergence(
         fingerprint=blake2b(known, digest_size=16).hexdigest(),
-        kind=shown.kind,
         operations=[each.id for each in operations],
         title=title,
         basis=_basis(shown, document, found),
         pointer=shown.pointer or "".join(map(pointer_of, operations[:1])),
-        request=shown.request,
-        target=shown.target,
-        expected=shown.expected,
         findings=findings,
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ....contract.document import JSON, Operation
 from ....core.record import Body
-from ..catalogue import Resource, below, body_of, pointer_of, queried, role_of
+from ..catalogue import Resource, below, body_of, pointer_of, queried
 from ..probes import (
     Asked,
     Builder,
@@ -76,17 +76,15 @@ def _updates(
 ) -> Generator[Asked, Seen, Any]:
     """Change each member alone, and all together, always to another value.
 
-    Returns a body with the values of all objects.
+    Returns a body with the values of all objects and lists.
     """
     properties, pointer = builder.properties(operation), body_of(operation)
     yield from builder.ready(resource)
     stored, together = builder.present[resource.role], Body()
-    roles = {kind.role for kind in builder.catalogue.resources.values()}
 
     def another(name: str) -> Any:
-        # `planIds` and `allowed_projects` have ids
-        old, role = stored.get(name), role_of(name.rpartition("_")[2].removesuffix("s"))
-        if role not in roles:
+        old, role = stored.get(name), builder.named_by(name)
+        if not role:
             return builder.variants.another(properties[name], name, old)
         if name.endswith("s"):
             return [] if old else [placeholder(role)]
@@ -112,7 +110,9 @@ def _updates(
                 known = {name: value for name, value in example.items() if name in properties}
                 yield change(known, "to an example of the contract")
         yield change(together, "all members back")
-    return {name: value for name, value in together.items() if isinstance(value, dict)} | body
+    return {
+        name: value for name, value in together.items() if isinstance(value, dict | list)
+    } | body
 
 
 def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, bool]:
@@ -195,12 +195,11 @@ def _refused(builder: Builder, operation: Operation, body: Any) -> Journey:
 
 
 def _begin(builder: Builder, operation: Operation) -> None:
-    """Have an update change another record of a kind with states: one in its last state takes no
-    other change.
-    """
-    changed = builder.changed_by(operation)
-    if changed is not None and changed.lifecycle is not None:
-        builder.present.pop(changed.role, None)
+    """Have what moves a record change another one: one in its last state takes no other change."""
+    moved = builder.resource_of(operation)
+    if moved is not None and moved.lifecycle is not None and operation not in moved.creates:
+        if any(operation.id in move.by for move in moved.lifecycle.moves):
+            builder.present.pop(moved.role, None)
 
 
 def _together(
