@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
+from stub_server.core.problem import UnusableInput
 from stub_server.tools.verify.har import archive, read
 
 from .exchanges import HEADERS, example, exchange

@@ -127,7 +127,8 @@ class Comparing:
         for name, one in first.items():
             two, theirs = second.get(name, _MISSING), target.get(name, _MISSING)
             # where only its name is unknown, it has another one, which the schema finds
-            if two is _MISSING or (theirs is _MISSING and (one != two or one in unknown)):
+            is_alike = one == two or (is_id(one) and self._roles.role(one, two) is not None)
+            if two is _MISSING or (theirs is _MISSING and (not is_alike or one in unknown)):
                 continue
             inside = []
             for writer, body, member in writes:

@@ -198,8 +198,8 @@ class Report:
     `exit` is 0 to 3.
 
     `contract` has version and digest of the contract, `hidden` counts the divergences that a
-    baseline hides, and `tag` is in the names of the run's records. `notes` are for the terminal. `rows` have, by operationId,
-    `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
+    baseline hides, and `tag` is in the names of the run's records. `notes` are for the terminal.
+    `rows` have, by operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
     """
 
     target: str

@@ -321,7 +321,10 @@ class Variants:
         several, entry = options or usual or [], self.another(items, "", None)
         if not several and entry is not None:
             several = [entry]
+        least = several[: node.get("minItems", 0)]
         yield _Try([], "no entries", "minItems")
+        if least:
+            yield _Try(least, f"{len(least)} entries", "minItems")
         if options:
             yield _Try(options[: most or 20], "all values")
             yield _Try(["verify-unknown"], "a value that is not listed")

@@ -197,9 +197,10 @@ def _refused(builder: Builder, operation: Operation, body: Any) -> Journey:
 def _begin(builder: Builder, operation: Operation) -> None:
     """Have what moves a record change another one: one in its last state takes no other change."""
     moved = builder.resource_of(operation)
-    if moved is not None and moved.lifecycle is not None and operation not in moved.creates:
-        if any(operation.id in move.by for move in moved.lifecycle.moves):
-            builder.present.pop(moved.role, None)
+    if moved is None or moved.lifecycle is None or operation in moved.creates:
+        return
+    if any(operation.id in move.by for move in moved.lifecycle.moves):
+        builder.present.pop(moved.role, None)
 
 
 def _together(
