@@ -7,6 +7,7 @@ from ....contract.document import JSON, Operation
 from ....core.record import Body
 from ..catalogue import Resource, below, body_of, pointer_of, queried
 from ..probes import (
+    UNKNOWN_ID,
     Asked,
     Builder,
     Journey,
@@ -14,8 +15,6 @@ from ..probes import (
     Seen,
     placeholder,
     query_text,
-    roles_in,
-    without_role,
 )
 from ..variants import Variant
 
@@ -180,9 +179,12 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
 
 def _refused(builder: Builder, operation: Operation, body: Any) -> Journey:
     """References to records that do not exist, and bodies that are no JSON object."""
-    for role in sorted(set(roles_in(body))):
-        other = builder.variants.renewed(without_role(body, role))
-        member = next(name for name in body if role in roles_in(body[name]))
+    for member in builder.properties(operation):
+        role = builder.named_by(member)
+        if not role:
+            continue
+        unknown = [UNKNOWN_ID] if member.endswith("s") else UNKNOWN_ID
+        other = builder.variants.renewed(body) | {member: unknown}
         where = below(body_of(operation), "properties", member)
         yield builder.write(operation, other, f"{role} that does not exist", where, group="rejects")
     content = pointer_of(operation, "requestBody", "content")
