@@ -56,6 +56,7 @@ _NEVER_SHOWN = frozenset(
     )
 )
 _MISSING = "missing-operation"
+_REFUSALS = ("stricter", "lifecycle")
 # statuses that show an operation, except a 404 like that of an unknown path
 _OF_ROUTES = (404, 409, 422)
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
@@ -174,7 +175,7 @@ def _settled(
     }
     # what an operation refuses with the same words, whatever is sent, is one
     checks = {
-        (each.operation, _words(each), _check(each)) for each in findings if each.kind == "stricter"
+        (each.operation, _words(each), _check(each)) for each in findings if each.kind in _REFUSALS
     }
     words = Counter(check[:2] for check in checks)
     for each in findings:
@@ -186,7 +187,7 @@ def _settled(
                 each = replace(each, kind="error-code", pointer=where, cause="no code", title=title)
         elif operation in missing:
             continue
-        elif each.kind == "stricter" and words[operation, said] > _FEWEST:
+        elif each.kind in _REFUSALS and words[operation, said] > _FEWEST:
             each = replace(each, cause=f"{operation} {said}", pointer="")
         elif each.kind == "laxer" and (operation, _parameter(each, document)) in ignored:
             each = replace(each, kind="filter")
