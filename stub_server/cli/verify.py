@@ -19,9 +19,9 @@ from ..core.text import is_local, printable
 from .options import Unusable, write_private
 
 if TYPE_CHECKING:
+    from ..tools.verify.findings import Report
     from ..tools.verify.judging import Options
     from ..tools.verify.observed import Watching
-    from ..tools.verify.outcome import Outcome
 
 _OF_RECORDED = frozenset(
     ("url", "token", "har", "overlays", "reports", "baseline", "write_overlay")
@@ -53,7 +53,7 @@ def verify(
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
         _check_sends_nothing()
-        outcome = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
+        report = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None:
             raise click.UsageError(
@@ -72,14 +72,14 @@ def verify(
         if cacert is not None:
             chosen["trusted"] = str(cacert)
         options = Options(url=url, token=token, overlays=overlays, headers=named, **chosen)
-        outcome = _sent(
+        report = _sent(
             options, host, coverage, hidden, record_har, corrects=write_overlay is not None
         )
-    for text in written(outcome.report, forms, write_overlay):
+    for text in written(report, forms, write_overlay):
         click.echo(text)
-    for note in outcome.notes:
+    for note in report.notes:
         click.echo(printable(note), err=True)
-    sys.exit(outcome.report.exit)
+    sys.exit(report.exit)
 
 
 def _sent(
@@ -90,7 +90,7 @@ def _sent(
     file: Path | None,
     *,
     corrects: bool,
-) -> Outcome:
+) -> Report:
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
     import ssl
@@ -121,16 +121,16 @@ def _sent(
             check_names(options, run.document)
             showing = Showing(run.document)
             asyncio.run(run.run())
-            outcome = of_run(run, hidden, coverage)
+            report = of_run(run, hidden, coverage)
             if corrects and not run.end.away and not run.end.is_interrupted:
-                asyncio.run(correct_run(run, outcome.report, progress))
+                asyncio.run(correct_run(run, report, progress))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
         write_private(file, archive(recorded, options.url))
-    return outcome
+    return report
 
 
 def _check_sends_nothing() -> None:

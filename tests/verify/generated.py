@@ -226,7 +226,8 @@ class Slot(NamedTuple):
         if not is_for(request, self.operation.method, self.operation.path):
             return _GONE
         if self.is_query:
-            return parse_qs(request.query).get(self.path[0][1:], [_GONE])[0]
+            query = parse_qs(request.query, keep_blank_values=True)
+            return query.get(self.path[0][1:], [_GONE])[0]
         return value_of(json_of(request), self.path)
 
     def put(self, request: Request, value: Any) -> Request:
@@ -456,17 +457,21 @@ def _refuses(
     catalogue: Catalogue, resource: Resource, operation: Operation, start: str, end: str
 ) -> Act:
     assert resource.lifecycle is not None
-    assert resource.read is not None
     field, read = resource.lifecycle.field, resource.read
     shown = Shown((field,))
+
+    async def is_hidden(ident: str, request: Request, ask: Ask) -> bool:
+        if read is None:
+            return False
+        path = read.path.replace(f"{{{resource.key}}}", ident)
+        return (await ask(request._replace(method="GET", path=path, body=b""))).status >= 400
 
     async def act(request: Request, ask: Ask) -> Answer:
         move = _move(request, operation, field)
         is_move = move.end == end or not _names_state(catalogue, operation, field)
         is_asked = is_for(request, operation.method, operation.path)
         if is_asked and is_move and _state(shown.seen.get(move.ident)) == start:
-            path = read.path.replace(f"{{{resource.key}}}", move.ident)
-            if (await ask(request._replace(method="GET", path=path, body=b""))).status >= 400:
+            if await is_hidden(move.ident, request, ask):
                 return await ask(request)  # whoever may not see the record is refused as ever
             answer = await ask(request._replace(path=request.path.replace(move.ident, _UNKNOWN)))
             body = json_of(answer) | {"status": 409, "code": "invalid_state_transition"}

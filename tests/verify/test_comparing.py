@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stub_server.tools.verify.comparing import Comparing, Difference
-from stub_server.tools.verify.probes import Roles
+from stub_server.tools.verify.probes import Names, Roles
 
 from ..support.contract import document
 
@@ -70,3 +70,15 @@ def test_only_what_was_written_to_a_record_is_not_persisted() -> None:
     assert [(("type",), "value"), (("metadata", "a"), "not-persisted")] == [
         (each.at, each.kind) for each in differences
     ]
+
+
+def test_ids_of_a_list_that_are_shown_as_text_are_persisted() -> None:
+    own, twin = "0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55", "2b8f1c1e-8a47-4f0e-9a37-5d0c6f3e7a21"
+    roles = Roles()
+    roles.play("the project", Names(own, twin, twin))
+    judge, shown = comparing(roles), {"id": "1", "allowed_projects": twin}
+    judge.wrote(document().operations["updateApiKey"], "1", {"allowed_projects": [twin]})
+    assert [] == found(judge, shown | {"allowed_projects": own}, shown, shown)
+    for without in ({"id": "1", "allowed_projects": ""}, {"id": "1"}):
+        (lost,) = found(judge, without, shown, shown)
+        assert "not-persisted" == lost.kind

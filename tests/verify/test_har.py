@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
-from stub_server.tools.verify.har import BadHar, archive, read
+from stub_server.core.problem import UnusableInput
+from stub_server.tools.verify.har import archive, read
 
 from .exchanges import HEADERS, example, exchange
 
@@ -93,5 +94,5 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "seen.har"
     file.write_bytes(data)
-    with pytest.raises(BadHar, match=r"seen\.har: .*HAR 1\.2"):
+    with pytest.raises(UnusableInput, match=r"seen\.har: .*HAR 1\.2"):
         read(file)

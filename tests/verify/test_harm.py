@@ -49,7 +49,7 @@ def accepted(run: Watched) -> list[Exchange]:
 
 def shown(run: Watched) -> str:
     """Every form of the report, one after the other."""
-    report = of_run(run.run, (), 90).report
+    report = of_run(run.run, (), 90)
     return "\n".join(FORMS[form](report) for form in FORMS)
 
 

@@ -122,3 +122,27 @@ def test_what_an_operation_does_not_store_is_one_divergence() -> None:
     ]
     [one] = merged(found, document(), EVERY)
     assert "createCustomer does not store metadata, phones" == one.title
+
+
+def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they_have() -> None:
+    checks = ("null", "left out", "true", "a duplicate entry")
+    found = [
+        finding(
+            "stricter",
+            cause=check,
+            target=Said(422, f'{{"message":"items: send a list.","request_id":"req_{number}a"}}'),
+        )
+        for number, check in enumerate(checks)
+    ]
+    [one] = merged(found, document(), EVERY)
+    assert 4 == one.count
+    others = [replace(each, target=Said(422, each.cause)) for each in found]
+    assert 4 == len(merged(others, document(), EVERY))
+
+
+def test_records_that_other_probes_need_are_refused_for_one_cause() -> None:
+    found = [
+        finding("stricter", cause=f"make {role}", group="setup")
+        for role in ("the plan", "the plan more")
+    ]
+    assert 1 == len(merged(found, document(), EVERY))

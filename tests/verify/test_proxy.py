@@ -201,7 +201,7 @@ def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(
         archive.write_bytes(own(proxied, "exchanges").body)
     report = proxied.watching.report()
     assert [] == report.divergences
-    again = of_recorded(archive, address_of(home), (), ()).report
+    again = of_recorded(archive, address_of(home), (), ())
     assert (report.requests, report.rows, report.divergences) == (
         again.requests,
         again.rows,

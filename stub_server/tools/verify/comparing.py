@@ -113,7 +113,7 @@ class Comparing:
             found = self._leaf(place, target, first, second)
         for each in found:
             for writer, body, member in writes if each.at == place else ():
-                if body == each.expected:
+                if each.expected in (body, *(body if isinstance(body, list) else ())):
                     each = each._replace(kind="not-persisted", writer=writer, member=member)
                     break
             yield each
@@ -127,7 +127,8 @@ class Comparing:
         for name, one in first.items():
             two, theirs = second.get(name, _MISSING), target.get(name, _MISSING)
             # where only its name is unknown, it has another one, which the schema finds
-            if two is _MISSING or (theirs is _MISSING and (one != two or one in unknown)):
+            is_alike = one == two or (is_id(one) and self._roles.role(one, two) is not None)
+            if two is _MISSING or (theirs is _MISSING and (not is_alike or one in unknown)):
                 continue
             inside = []
             for writer, body, member in writes:
@@ -222,7 +223,7 @@ class Comparing:
         role = self._roles.role(first, second)
         if role is not None:
             if target != role:
-                wanted = first if target is None else "the id of the record in the request"
+                wanted = first if not target else "the id of the record in the request"
                 yield Difference(place, wanted, target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(Names(target, first, second))

@@ -142,18 +142,24 @@ class Divergence:
     """
 
     fingerprint: str
-    kind: str
     operations: list[str]
     title: str
     basis: str
     pointer: str
-    request: Shown
-    target: Said
-    expected: Said
     findings: list[Finding]
     overlay: Body | None = None
     is_tried: bool = False
     line: Line = field(init=False)
+
+    @property
+    def shown(self) -> Finding:
+        """The finding that a report shows."""
+        return self.findings[0]
+
+    @property
+    def kind(self) -> str:
+        """Its class."""
+        return self.shown.kind
 
     @property
     def operation(self) -> str:
@@ -192,8 +198,8 @@ class Report:
     `exit` is 0 to 3.
 
     `contract` has version and digest of the contract, `hidden` counts the divergences that a
-    baseline hides, and `tag` is in the names of the run's records. `rows` have, by operationId,
-    `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
+    baseline hides, and `tag` is in the names of the run's records. `notes` are for the terminal.
+    `rows` have, by operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
     """
 
     target: str
@@ -210,6 +216,7 @@ class Report:
     left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
     tag: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 def listed(names: Sequence[str]) -> str:

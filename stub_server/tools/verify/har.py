@@ -24,10 +24,6 @@ _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-en
 _BODILESS = frozenset((204, 304))
 
 
-class BadHar(UnusableInput):
-    """A file is not an archive. The message is one line, and says what to do."""
-
-
 class Archive(NamedTuple):
     """The exchanges of an archive with a backend.
 
@@ -41,15 +37,15 @@ class Archive(NamedTuple):
 def read(file: Path, base_url: str | None = None) -> Archive:
     """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them.
 
-    Raises BadHar.
+    Raises UnusableInput.
     """
     try:
         with file.open("rb") as source:
             data = source.read(LARGEST + 1)
     except OSError as error:
-        raise BadHar(f"{file}: {error.strerror or error}.") from None
+        raise UnusableInput(f"{file}: {error.strerror or error}.") from None
     if len(data) > LARGEST:
-        raise BadHar(
+        raise UnusableInput(
             f"{file}: is larger than {LARGEST // 1024 // 1024} MB. Record less, or split it."
         )
     try:
@@ -57,7 +53,7 @@ def read(file: Path, base_url: str | None = None) -> Archive:
     except (ValueError, KeyError, TypeError):
         entries = None
     if not isinstance(entries, list):
-        raise BadHar(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
+        raise UnusableInput(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
     base = None if base_url is None else urlsplit(base_of(base_url))
     exchanges: list[Exchange] = []
     left_out: Counter[str] = Counter()

@@ -134,8 +134,12 @@ class Run(Ledger):
         """The operationIds that the run is about."""
         self.learned, self.end = Learned(), End()
         self.defaults = _defaults(document)
-        self.kinds = {"idempotency_key_reused": "idempotency", "reference_not_found": "reference"}
-        """Classes of a success in place of a refusal, by its code."""
+        self.kinds = {
+            "idempotency_key_reused": "idempotency",
+            "reference_not_found": "reference",
+            "invalid_state_transition": "lifecycle",
+        }
+        """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         for keys in document.unique.values():
             self.kinds |= {str(key.code): "uniqueness" for key in keys}
 
@@ -184,10 +188,12 @@ class Judge:
     def _found(
         self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = ""
     ) -> Finding:
-        about = probe.aim.about or probe.operation
+        about, pointer = probe.aim.about or probe.operation, probe.aim.pointer
         assert about is not None
-        is_refusal = kind in ("wrong-status", "error-code")
-        pointer = pointer_of(about, "responses") if is_refusal else probe.aim.pointer
+        if kind in ("wrong-status", "error-code"):
+            pointer = pointer_of(about, "responses")
+        elif kind == "lifecycle":  # which request has found it says no more
+            pointer = pointer_of(about)
         return Finding(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
 
     # -- the status
@@ -212,7 +218,8 @@ class Judge:
             kind = suspect if is_credential else "wrong-status"
             cause = f"{target.status} for {twin.status}"
         elif twin.is_success:
-            kind = _REFUSED.get(target.status) or suspect or "stricter"
+            other = self._run.kinds.get(str(code), "stricter")
+            kind = _REFUSED.get(target.status) or suspect or other
         else:
             kind = _REFUSED.get(twin.status) or suspect or self._run.kinds.get(expected, "laxer")
             if kind == "laxer" and twin.status == 409:

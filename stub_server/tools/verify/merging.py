@@ -56,9 +56,12 @@ _NEVER_SHOWN = frozenset(
     )
 )
 _MISSING = "missing-operation"
+_REFUSALS = ("stricter", "lifecycle")
 # statuses that show an operation, except a 404 like that of an unknown path
 _OF_ROUTES = (404, 409, 422)
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
+# ids and instants, which no two answers share
+_NUMBERED = re.compile(r"[A-Za-z_.-]*+[0-9][\w.-]*")
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/properties/([^/]+)").match
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
@@ -172,13 +175,11 @@ def _settled(
     }
     # what an operation refuses with the same words, whatever is sent, is one
     checks = {
-        (each.operation, each.target.excerpt, _check(each))
-        for each in findings
-        if each.kind == "stricter"
+        (each.operation, _words(each), _check(each)) for each in findings if each.kind in _REFUSALS
     }
     words = Counter(check[:2] for check in checks)
     for each in findings:
-        operation, said = each.operation, each.target.excerpt
+        operation, said = each.operation, _words(each)
         if each.kind == _MISSING:
             if operation in there and each.target.status == 404:
                 title = f"{operation} refuses an unknown record with 404 and no code."
@@ -186,7 +187,7 @@ def _settled(
                 each = replace(each, kind="error-code", pointer=where, cause="no code", title=title)
         elif operation in missing:
             continue
-        elif each.kind == "stricter" and words[operation, said] > _FEWEST:
+        elif each.kind in _REFUSALS and words[operation, said] > _FEWEST:
             each = replace(each, cause=f"{operation} {said}", pointer="")
         elif each.kind == "laxer" and (operation, _parameter(each, document)) in ignored:
             each = replace(each, kind="filter")
@@ -199,8 +200,15 @@ def _parameter(finding: Finding, document: Document) -> str:
     return "" if operation is None or found is None else operation.parameters[int(found[1])].name
 
 
+def _words(finding: Finding) -> str:
+    """What the target said, without what differs between its answers."""
+    return _NUMBERED.sub("", finding.target.excerpt)
+
+
 def _check(finding: Finding) -> str:
     """What a body or parameter is not checked for, without the limits."""
+    if finding.group not in GROUPS:
+        return "what others need"
     return _VARIES.sub("", finding.cause).strip() or "bounds"
 
 
@@ -269,14 +277,10 @@ def _divergence(findings: list[Finding], document: Document, title: str, cause: 
     operations = [each for each in document.operations.values() if each.id in found]
     return Divergence(
         fingerprint=blake2b(known, digest_size=16).hexdigest(),
-        kind=shown.kind,
         operations=[each.id for each in operations],
         title=title,
         basis=_basis(shown, document, found),
         pointer=shown.pointer or "".join(map(pointer_of, operations[:1])),
-        request=shown.request,
-        target=shown.target,
-        expected=shown.expected,
         findings=findings,
     )
 

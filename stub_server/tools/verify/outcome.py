@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
 
 import orjson
 
@@ -38,13 +37,6 @@ _ELSEWHERE = {
 }
 
 
-class Outcome(NamedTuple):
-    """A report and notes for the terminal."""
-
-    report: Report
-    notes: list[str]
-
-
 def check_names(options: Options, document: Document) -> None:
     """Check that everything in `only` and `skip` exists. Raises UnusableInput."""
     tags = {operation.tag: None for operation in document.operations.values()}
@@ -63,8 +55,8 @@ def of_recorded(
     known: Collection[str],
     *,
     corrects: bool = False,
-) -> Outcome:
-    """The outcome of recorded traffic, only of requests below `url` if it is given. Raises
+) -> Report:
+    """The report of recorded traffic, only of requests below `url` if it is given. Raises
     UnusableInput.
 
     With `corrects`, divergences get the actions of an overlay that close them.
@@ -75,15 +67,15 @@ def of_recorded(
         observed.judge(exchange)
     report = observed.report(monotonic() - began)
     left_out = sorted(archive.left_out.items())
-    notes = [f"Not judged: {count:,} ({reason})." for reason, count in left_out]
+    report.notes = [f"Not judged: {count:,} ({reason})." for reason, count in left_out]
     if not report.requests and not report.divergences:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
-        raise UnusableInput(" ".join([message, *notes]))
+        raise UnusableInput(" ".join([message, *report.notes]))
     hide(report, known)
     if corrects:
         asyncio.run(observed.correct(report))
     report.exit = _DIVERGES if report.divergences else _CONFORMS
-    return Outcome(report, notes)
+    return report
 
 
 def known(path: Path) -> set[str]:
@@ -132,8 +124,8 @@ def written(
             save(file, text + "\n")
 
 
-def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
-    """The outcome of a run. Divergences with `known` fingerprints are hidden; a run must reach
+def of_run(run: Runner, known: Collection[str], least: float) -> Report:
+    """The report of a run. Divergences with `known` fingerprints are hidden; a run must reach
     `least` per cent.
 
     Raises UnusableInput if nothing was learned.
@@ -162,6 +154,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
         divergences=divergences,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
+        notes=notes(run),
     )
     hide(report, known)
     if report.divergences and not run.end.is_interrupted:
@@ -172,7 +165,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Outcome:
             raise UnusableInput(f"{options.url} cannot be compared: it {run.end.away}.")
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
-    return Outcome(report, notes(run))
+    return report
 
 
 def _as_shown(finding: Finding, run: Run) -> Finding:

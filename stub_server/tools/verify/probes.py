@@ -270,6 +270,15 @@ class Builder:
                 return kind
         return None
 
+    def named_by(self, member: str) -> str:
+        """The role whose id a member has, such as `projectId`, or whose ids, such as `planIds` and
+        `allowed_projects`; empty for other members.
+        """
+        role = role_of(member.rpartition("_")[2].removesuffix("s"))
+        is_id = member.endswith("Id") or member.endswith("s")
+        kinds = self.catalogue.resources.values() if is_id else ()
+        return role if role in [kind.role for kind in kinds] else ""
+
     def needs(self, operation: Operation) -> list[Resource]:
         """The kinds of records that a request names, each after those that it needs itself."""
         found: list[Resource] = []
@@ -410,11 +419,9 @@ class Builder:
 
     def _with_roles(self, name: str, value: Any) -> Any:
         """A value of a member with roles in place of ids."""
-        resources = self.catalogue.resources
-        if name in resources:
-            return placeholder(role_of(name))
-        if name.removesuffix("s") in resources and isinstance(value, list):
-            return [placeholder(role_of(name.removesuffix("s")))]
+        role, is_list = self.named_by(name), isinstance(value, list)
+        if role and is_list is name.endswith("s"):
+            return [placeholder(role)] if is_list else placeholder(role)
         if isinstance(value, Mapping):
             return {inner: self._with_roles(inner, other) for inner, other in value.items()}
         return value

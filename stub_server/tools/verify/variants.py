@@ -321,7 +321,10 @@ class Variants:
         several, entry = options or usual or [], self.another(items, "", None)
         if not several and entry is not None:
             several = [entry]
+        least = several[: node.get("minItems", 0)]
         yield _Try([], "no entries", "minItems")
+        if least:
+            yield _Try(least, f"{len(least)} entries", "minItems")
         if options:
             yield _Try(options[: most or 20], "all values")
             yield _Try(["verify-unknown"], "a value that is not listed")
@@ -377,11 +380,16 @@ class Variants:
     def _other_object(self, node: Json, old: Mapping[str, Any]) -> Any:
         if not node.get("properties"):
             return {f"verify_{self.text(4)}": self.text(8)}
-        others = {
-            name: self.another(inner, name, old.get(name))
-            for name, inner in node["properties"].items()
-        }
-        return {**old, **{name: value for name, value in others.items() if value is not None}}
+        others = dict(old)
+        for name, inner in node["properties"].items():
+            for value in self._others(self._resolve(inner), name, old.get(name)):
+                changed = {**others, name: value}
+                # a rule may bind members together
+                is_accepted = self.accepts(node, changed) if old else self.accepts(inner, value)
+                if is_accepted and value not in (old.get(name), None):
+                    others = changed
+                    break
+        return others
 
 
 def _named(value: Any) -> Any:

@@ -5,8 +5,9 @@ from typing import Any
 
 from ....contract.document import JSON, Operation
 from ....core.record import Body
-from ..catalogue import Resource, below, body_of, pointer_of, queried, role_of
+from ..catalogue import Resource, below, body_of, pointer_of, queried
 from ..probes import (
+    UNKNOWN_ID,
     Asked,
     Builder,
     Journey,
@@ -14,8 +15,6 @@ from ..probes import (
     Seen,
     placeholder,
     query_text,
-    roles_in,
-    without_role,
 )
 from ..variants import Variant
 
@@ -76,15 +75,15 @@ def _updates(
 ) -> Generator[Asked, Seen, Any]:
     """Change each member alone, and all together, always to another value.
 
-    Returns a body with the values of all objects.
+    Returns a body with the values of all objects and lists.
     """
     properties, pointer = builder.properties(operation), body_of(operation)
     yield from builder.ready(resource)
     stored, together = builder.present[resource.role], Body()
 
     def another(name: str) -> Any:
-        old, role = stored.get(name), role_of(name.removesuffix("s"))
-        if role not in builder.present:
+        old, role = stored.get(name), builder.named_by(name)
+        if not role:
             return builder.variants.another(properties[name], name, old)
         if name.endswith("s"):
             return [] if old else [placeholder(role)]
@@ -110,7 +109,9 @@ def _updates(
                 known = {name: value for name, value in example.items() if name in properties}
                 yield change(known, "to an example of the contract")
         yield change(together, "all members back")
-    return {name: value for name, value in together.items() if isinstance(value, dict)} | body
+    return {
+        name: value for name, value in together.items() if isinstance(value, dict | list)
+    } | body
 
 
 def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, bool]:
@@ -178,9 +179,12 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
 
 def _refused(builder: Builder, operation: Operation, body: Any) -> Journey:
     """References to records that do not exist, and bodies that are no JSON object."""
-    for role in sorted(set(roles_in(body))):
-        other = builder.variants.renewed(without_role(body, role))
-        member = next(name for name in body if role in roles_in(body[name]))
+    for member in builder.properties(operation):
+        role = builder.named_by(member)
+        if not role:
+            continue
+        unknown = [UNKNOWN_ID] if member.endswith("s") else UNKNOWN_ID
+        other = builder.variants.renewed(body) | {member: unknown}
         where = below(body_of(operation), "properties", member)
         yield builder.write(operation, other, f"{role} that does not exist", where, group="rejects")
     content = pointer_of(operation, "requestBody", "content")
@@ -193,12 +197,12 @@ def _refused(builder: Builder, operation: Operation, body: Any) -> Journey:
 
 
 def _begin(builder: Builder, operation: Operation) -> None:
-    """Have an update change another record of a kind with states: one in its last state takes no
-    other change.
-    """
-    changed = builder.changed_by(operation)
-    if changed is not None and changed.lifecycle is not None:
-        builder.present.pop(changed.role, None)
+    """Have what moves a record change another one: one in its last state takes no other change."""
+    moved = builder.resource_of(operation)
+    if moved is None or moved.lifecycle is None or operation in moved.creates:
+        return
+    if any(operation.id in move.by for move in moved.lifecycle.moves):
+        builder.present.pop(moved.role, None)
 
 
 def _together(

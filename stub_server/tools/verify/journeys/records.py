@@ -155,8 +155,8 @@ def _ways(builder: Builder, resource: Resource, lifecycle: Lifecycle) -> Iterato
         is_of_record = operation.id in by and f"{{{resource.key}}}" in operation.path
         if not is_of_record or not builder.may(operation):
             continue
-        if lifecycle.field not in builder.properties(operation):
-            yield operation, None
+        if lifecycle.field not in (builder.body(operation) or ()):
+            yield operation, None  # also a change of other members: a state may allow none
         for option in _options(builder, operation, lifecycle.field):
             yield operation, {lifecycle.field: option}
 
