@@ -16,7 +16,7 @@ from itertools import islice
 from ..core.clock import iso
 from ..core.problem import Conflict
 from ..core.record import Record
-from ..core.slices import Sliced, at_once, filtered
+from ..core.slices import Sliced, at_once
 from .kept import MOST_BYTES, Log
 from .lists import ends_of
 from .sandbox import Sandbox
@@ -214,30 +214,15 @@ def _compare(
     room = MOST_BYTES
     for ident in _merchants(sandbox, then):
         here, there = sandbox.stores.get(ident), then.stores.get(ident)
-        for name in (here or then.stores[ident]).tables:
-            mine, theirs = _rows(here, name), _rows(there, name)
-            if mine is theirs:  # neither has written to the table since the copy was made
-                continue
-            # seeded API keys have new secrets in the copy, without a step
-            keys = None
-            if touched is not None and name != "api_keys":
-                keys = touched.get((ident, name), set())
-            for key in (yield from _differing(mine, theirs, keys)):
-                change = Change(name, mine.get(key), theirs.get(key))
-                size = change.size
-                found[ident, name, key] = change, size
-                room -= size
-                if room < 0:
-                    return False
-                if len(found) % AT_ONCE == 0:
-                    yield
+        for change in _changes(here or then.stores[ident], here, there, touched):
+            size = change.size
+            found[ident, change.table, change.key] = change, size
+            room -= size
+            if room < 0:
+                return False
+            if len(found) % AT_ONCE == 0:
+                yield
     return True
-
-
-def _differing(mine: Rows, theirs: Rows, keys: set[int] | None) -> Sliced[list[int]]:
-    """The keys, of some or of all, under which two tables have different records, with pauses."""
-    looked = {**mine, **theirs} if keys is None else sorted(keys)
-    return (yield from filtered(looked, lambda key: mine.get(key) is not theirs.get(key)))
 
 
 def _compare_again(sandbox: Sandbox, then: Sandbox, compared: Compared) -> None:
@@ -273,6 +258,24 @@ def _parts(sandbox: Sandbox, then: Sandbox, found: Changes) -> Iterator[Part]:
         if here is None or there is None or puts or drops or used:
             both = (*puts, *drops)
             yield Part(merchant, here is None, there is None, both, used, sizes[ident])
+
+
+def _changes(
+    store: Store, here: Store | None, there: Store | None, touched: Touched | None
+) -> Iterator[Change]:
+    for name in store.tables:
+        mine, theirs = _rows(here, name), _rows(there, name)
+        if mine is theirs:  # a table to which neither has written since the copy was made
+            continue
+        # seeded API keys have new secrets in the copy, without a step
+        if touched is None or name == "api_keys":
+            keys: Iterable[int] = {**mine, **theirs}
+        else:
+            keys = sorted(touched.get((store.merchant.id, name), ()))
+        for key in keys:
+            before, after = mine.get(key), theirs.get(key)
+            if before is not after:
+                yield Change(name, before, after)
 
 
 def _usages(here: Store | None, there: Store | None) -> Iterator[Used]:
