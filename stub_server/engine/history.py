@@ -8,15 +8,13 @@ again.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from ..core.clock import iso
 from ..core.problem import Conflict
 from ..core.record import Record
-from ..core.slices import Sliced, at_once
+from ..core.slices import Sliced
 from .kept import MOST_BYTES, Log
 from .lists import ends_of
 from .sandbox import Sandbox
@@ -130,44 +128,19 @@ def state_in(snapshot: Sandbox, name: str) -> Sandbox:
     return twin
 
 
-AT_ONCE = 100  # changes that are found before a pause
-Changes = dict[tuple[str, str, int], tuple[Change, int]]
-"""Changes with their sizes, by merchant, table and key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What a sandbox has otherwise than an earlier state: changes with their sizes, by merchant,
-    table and key.
-
-    `number` is that of its newest step when the comparison began. It is not `whole` if no log has
-    room for all of them.
-    """
-
-    number: int
-    changes: Changes
-    whole: bool
-
-
-def compare(sandbox: Sandbox, then: Sandbox, since: int | None = None) -> Sliced[Compared]:
-    """Compare a sandbox with an earlier state of a copy, with pauses, in which it may change.
-
-    If the copy has the state after a step of the log, `since` is the number of that step: only what
-    changed since is compared.
-    """
-    found: Changes = {}
-    number = sandbox.log.number
-    whole = yield from _compare(sandbox, then, _touched(sandbox, since), found)
-    return Compared(number, found, whole)
-
-
 def go_back(
-    sandbox: Sandbox, then: Sandbox, cause: Cause, compared: Compared, instant: int | None = None
+    sandbox: Sandbox,
+    then: Sandbox,
+    cause: Cause,
+    instant: int | None = None,
+    since: int | None = None,
 ) -> Step:
     """Record the step from the sandbox, as it is by now, to the earlier state of a copy, which is
     used up.
 
-    The clock goes to an instant (ms) of that state, its last one by default. Raises Conflict.
+    The clock goes to an instant (ms) of that state, its last one by default. If the copy has the
+    state after a step of the log, `since` is the number of that step: only what changed since is
+    compared. Raises Conflict.
     """
     check_not_advancing(sandbox)
     if sandbox.status.is_gone:
@@ -176,9 +149,8 @@ def go_back(
         )
     if instant is None:
         instant = then.clock.recorded.now
-    if compared.whole:  # else the log drops the step at once
-        _compare_again(sandbox, then, compared)
-    step = _step(sandbox, then, cause, instant, tuple(_parts(sandbox, then, compared.changes)))
+    parts = tuple(_between(sandbox, then, _touched(sandbox, since)))
+    step = _step(sandbox, then, cause, instant, parts)
     sandbox.take(step, None, then)
     return step
 
@@ -205,59 +177,29 @@ def _touched(sandbox: Sandbox, since: int | None) -> Touched | None:
     return found
 
 
-def _compare(
-    sandbox: Sandbox, then: Sandbox, touched: Touched | None, found: Changes
-) -> Sliced[bool]:
-    """Find the changes from a sandbox to an earlier state. Returns whether they are complete: where
-    no log has room for them, the others are left out.
+def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterator[Part]:
+    """The changes from a sandbox after its newest step to an earlier state.
+
+    Where no log has room for them they are not completed: the log drops the step at once, and the
+    event loop waits for each of them.
     """
     room = MOST_BYTES
-    for ident in _merchants(sandbox, then):
+    for ident in dict.fromkeys((*sandbox.stores, *then.stores)):
         here, there = sandbox.stores.get(ident), then.stores.get(ident)
-        for change in _changes(here or then.stores[ident], here, there, touched):
-            size = change.size
-            found[ident, change.table, change.key] = change, size
-            room -= size
-            if room < 0:
-                return False
-            if len(found) % AT_ONCE == 0:
-                yield
-    return True
-
-
-def _compare_again(sandbox: Sandbox, then: Sandbox, compared: Compared) -> None:
-    """Compare what changed since, and API keys: seeded ones have new secrets, without a step."""
-    found, touched = compared.changes, _touched(sandbox, compared.number)
-    if touched is None:
-        found.clear()
-    else:
-        for place in [each for each in found if each[1] == "api_keys"]:
-            del found[place]
-        for (ident, table), keys in touched.items():
-            for key in keys:
-                found.pop((ident, table, key), None)
-    at_once(_compare(sandbox, then, touched, found))
-
-
-def _merchants(sandbox: Sandbox, then: Sandbox) -> Iterable[str]:
-    return dict.fromkeys((*sandbox.stores, *then.stores))
-
-
-def _parts(sandbox: Sandbox, then: Sandbox, found: Changes) -> Iterator[Part]:
-    """The changes of each merchant, of which deletions come last, as files have them."""
-    changes = defaultdict[str, tuple[list[Change], list[Change]]](lambda: ([], []))
-    sizes = Counter[str]()
-    for (ident, _, _), (change, size) in found.items():
-        changes[ident][change.after is None].append(change)
-        sizes[ident] += size
-    for ident in _merchants(sandbox, then):
-        here, there = sandbox.stores.get(ident), then.stores.get(ident)
-        merchant = (here or then.stores[ident]).merchant
-        puts, drops = changes[ident]
+        store = here or then.stores[ident]
+        changes: list[Change] = []
+        size = 0
+        for change in _changes(store, here, there, touched):
+            changes.append(change)
+            size += change.size
+            if size > room:
+                break
         used = tuple(_usages(here, there))
-        if here is None or there is None or puts or drops or used:
-            both = (*puts, *drops)
-            yield Part(merchant, here is None, there is None, both, used, sizes[ident])
+        if here is None or there is None or changes or used:
+            yield Part.of(store.merchant, changes, used, opens=here is None, closes=there is None)
+        room -= size
+        if room < 0:
+            return
 
 
 def _changes(

@@ -13,8 +13,7 @@ from stub_server.core.record import Record, Row
 from stub_server.domain import stats
 from stub_server.domain.brcode import crc16
 from stub_server.domain.calendar import monthly_cents
-from stub_server.engine import history, resources, scheduler
-from stub_server.engine.step import Change
+from stub_server.engine import resources, scheduler
 from stub_server.engine.tables.indexes import Tags
 from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
@@ -72,8 +71,8 @@ class Shop:
         return found
 
     def busiest(self, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Json) -> int:
-        """How many records are parsed, looked for or compared in the longest turn of a request and
-        of the jobs that it sets.
+        """How many records are parsed or looked for in the longest turn of a request and of the
+        jobs that it sets.
         """
         counts, parse = [0], Table.parse
 
@@ -84,10 +83,6 @@ class Shop:
         def seeing(work: Work, ident: str) -> bool:
             counts[-1] += 1
             return bool(ident)
-
-        def change(table: str, before: Record | None, after: Record | None) -> Change:
-            counts[-1] += 1
-            return Change(table, before, after)
 
         async def beat() -> None:
             while True:
@@ -106,7 +101,6 @@ class Shop:
         with monkeypatch.context() as patched:
             patched.setattr(Table, "parse", counting)
             patched.setattr(Work, "sees_customer", seeing)
-            patched.setattr(history, "Change", change)
             self.inside.run(asked())
         return max(counts)
 
@@ -115,7 +109,6 @@ class Shop:
 def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setattr(slices, "SLICE", 0.00001)
     for module, name in (
-        (history, "AT_ONCE"),
         (scheduler, "MOST_CHANGED"),
         (scheduler, "MOST_RESUMED"),
         (resources, "MOST_DROPPED"),
@@ -179,22 +172,6 @@ def test_members_of_a_project_are_read_in_several_turns(
     if to == "activate":
         for old, new in zip(before, members, strict=True):
             assert old["next_billing_at"] < new["next_billing_at"]
-
-
-def test_a_state_is_compared_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A snapshot and a rewind that had 45,000 changes held everybody up for 0.1 s."""
-    shop.inside.ask("POST", "/_sandbox/snapshots", {"name": "plans"})
-    for number in range(MANY):
-        shop.make("/v2/products", {"projectId": shop.project, "name": f"Curso {number}"})
-    path = f"/v2/products?projectId={shop.project}"
-    assert shop.busiest(monkeypatch, "POST", "/_sandbox/snapshots/plans/restore", {}) < FEW
-    assert MANY == len(shop.counted(path))
-    newest = shop.app.sandboxes.default.log.number
-    body = {"to_step": newest - 1}
-    assert shop.busiest(monkeypatch, "POST", "/_sandbox/rewind", body) < FEW
-    assert {f"Curso {number}" for number in range(MANY)} < {
-        each["name"] for page in (1, 2) for each in shop.counted(f"{path}&page={page}")
-    }
 
 
 def test_members_are_searched_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from ...core.slices import Sliced
 from ...core.text import glob
 from ...data.keys import keep_newest, renewed
 from ...engine.draft import Draft
-from ...engine.history import compare, free, go_back
+from ...engine.history import free, go_back
 from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import MOST_CHANGED, do_due
@@ -289,10 +289,9 @@ class Sandboxes(MadeSandboxes):
         Returns the sandbox's entry and the step. Readers of its events begin again. Raises
         Conflict.
         """
-        compared = await self.worker.in_slices(compare(sandbox, then, since))
         keep_newest(then, sandbox)
         old = sandbox.own_tables()
-        step = go_back(sandbox, then, cause, compared, instant)
+        step = go_back(sandbox, then, cause, instant, since)
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
