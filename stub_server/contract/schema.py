@@ -176,7 +176,7 @@ def _by_whole_numbers(schema: Json) -> Json:
             if node.get("minimum") == CENT:
                 node |= {"minimum": 0, "exclusiveMinimum": True}
             most = node.get("maximum", 0) + CENT
-            if most.is_integer():
+            if most.is_integer() and most > node["maximum"]:  # past 10^14 it has no cents
                 node |= {"maximum": int(most), "exclusiveMaximum": True}
     return made
 

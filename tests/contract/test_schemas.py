@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from stub_server.contract.schema import Validator
 from stub_server.contract.source import read
 
 from ..support.contract import OPENAPI, document, schemas, violations
@@ -270,3 +273,13 @@ def test_every_record_that_a_request_example_names_has_one_of_the_world_in_its_p
     assert [] == [
         value for value in values if value not in text + str(document("sandbox.yaml").raw)
     ]
+
+
+@pytest.mark.parametrize("most", [999_999.99, 0.99, 100, 10**15])
+def test_amounts_are_accepted_up_to_the_bounds_that_a_refusal_names(most: float) -> None:
+    """An overlay with a maximum of 10^15 refused that very amount, for a violation in 0 places."""
+    amount = {"type": "number", "minimum": 0.01, "maximum": most, "multipleOf": 0.01}
+    validator = Validator(amount, {})
+    for value in (-0.01, 0, 1e-20, 0.01, 0.015, most - 0.01, most, most + 0.001, most + 1):
+        assert (validator.first_error(value) is None) == validator.is_valid(value), value
+    assert validator.is_valid(most)
