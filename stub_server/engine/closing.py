@@ -7,7 +7,7 @@ from ..core.slices import Sliced
 from ..domain import orders, payments
 from ..domain.lifecycle import move
 from .draft import Draft
-from .tables.table import Table
+from .tables.store import Store
 
 IN_EVENTS = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
 """Hidden members of an order that its events have."""
@@ -18,17 +18,18 @@ def is_payable(draft: Draft, row: Row) -> bool:
     return row.public["status"] in draft.states("Order", "payable")
 
 
-def payable_late(table: Table, index: str, ident: str, now: int) -> Sliced[Body | None]:
+def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body | None]:
     """A boleto of a plan or a project (`index`) that has expired and can still be paid late. Others
-    are served meanwhile; orders that expire then are looked at too.
+    are served meanwhile; orders that expire then, perhaps in a copy of the table, are looked at
+    too.
     """
     seen = set[int]()
-    while new := set(table.bucket(f"{index}+status", (ident, "expired"))) - seen:
+    while new := set(store.orders.bucket(f"{index}+status", (ident, "expired"))) - seen:
         for key in sorted(new, reverse=True):
-            record = table.rows.get(key)
+            record = store.orders.rows.get(key)
             if record is None or b'"boleto"' not in record.public:
                 continue  # others are not worth parsing: there are many
-            public = table.parse(record).public
+            public = store.orders.parse(record).public
             if payments.can_be_late(public, now):
                 return public
             yield

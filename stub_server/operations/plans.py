@@ -44,7 +44,7 @@ async def delete_plan(work: Work, ident: str) -> Reply:
     """Products lose its id without an event."""
     store = work.store
     late = await work.server.sandboxes.worker.in_slices(
-        closing.payable_late(store.orders, "planId", ident, work.now)
+        closing.payable_late(store, "planId", ident, work.now)
     )
     row = _changeable(work, ident)
     running = store.running("planId", ident)

@@ -64,7 +64,7 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
 async def delete_project(work: Work, ident: str) -> Reply:
     store = work.store
     late = await work.server.sandboxes.worker.in_slices(
-        closing.payable_late(store.orders, "projectId", ident, work.now)
+        closing.payable_late(store, "projectId", ident, work.now)
     )
     row = _open(work, ident)
     sets = work.lifecycle("Order").sets

@@ -24,7 +24,7 @@ from stub_server.server.work import Work
 
 from ..support.live import FROZEN
 from ..support.make import card_body, fresh_cpf
-from .inside import Inside, Json
+from .inside import Answer, Inside, Json
 
 MANY, AT_ONCE, FEW = 60, 4, 50
 """Records of a kind, how many one step changes, and how many may be parsed in a turn."""
@@ -154,6 +154,26 @@ def test_boletos_that_can_no_longer_be_paid_are_read_in_several_turns(
     path = f"/v2/{kind}s/{getattr(shop, kind)}"
     assert shop.busiest(monkeypatch, "DELETE", path, {}) < FEW
     assert 404 == shop.inside.ask("GET", path, None, shop.token).status
+
+
+@pytest.mark.parametrize("kind", ["plan", "project"])
+def test_a_boleto_that_expires_while_others_are_read_keeps_its_plan(shop: Shop, kind: str) -> None:
+    """A snapshot has the orders, so that the expired one is in a copy of the table."""
+    shop.join(paymentMethod="boleto")
+    shop.inside.ask("POST", "/_sandbox/clock/advance", {"days": 60})
+    shop.make("/v2/orders", card_body(shop.plans[0]) | {"paymentMethod": "boleto"})
+    shop.inside.ask("POST", "/_sandbox/snapshots", {"name": "orders"})
+    path = f"/v2/{kind}s/{getattr(shop, kind)}"
+
+    async def asked() -> tuple[Answer, Answer]:
+        return await asyncio.gather(
+            shop.inside.asking("DELETE", path, None, shop.token),
+            shop.inside.asking("POST", "/_sandbox/clock/advance", {"days": 5}),
+        )
+
+    deletion, advance = shop.inside.run(asked())
+    assert (409, 200) == (deletion.status, advance.status), deletion.body
+    assert b"can still be paid late" in deletion.body
 
 
 @pytest.mark.parametrize("to", ["suspend", "activate", "archive"])
