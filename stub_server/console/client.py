@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlencode
 
 import orjson
@@ -24,7 +24,7 @@ and who asks.
 """
 
 
-Ask: TypeAlias = Callable[[Question, str | None], Reply]
+Ask = Callable[[Question, str | None], Reply]
 """Asks from a view's thread: the sandbox of the page, or that of another prefix."""
 
 

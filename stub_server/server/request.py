@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from ..contract.secrets import KEY_HEADERS
 from ..core.problem import BadRequest, Refusal
@@ -58,8 +58,8 @@ CLASSES = {0: "none", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
 """Classes of statuses by their first digit, 0 without an answer."""
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 
-
-Sent: TypeAlias = tuple[tuple[bytes, bytes], ...]
+Sent = tuple[tuple[bytes, bytes], ...]
+"""Names and values of the headers of a request, in their order."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,10 +69,9 @@ class Request:
     `path` is decoded and has the prefix of the sandbox, if one was sent. `sent` are the headers in
     their order, names in lower case; `headers` has the last of each name, and `without_effect` a
     warning of each that does nothing. `began` is the machine's counter in ns, `received_at` its
-    time in ms. `is_hop` says that another server of the store has
-    forwarded it. One that `is_internal` comes from this server, which shows a page: it is not
-    journaled, limited or made to fail. `permitted` are methods and paths of the control surface
-    that need no key.
+    time in ms. `is_hop` says that another server of the store has forwarded it. One that
+    `is_internal` comes from this server, which shows a page: it is not journaled, limited or made
+    to fail. `permitted` are methods and paths of the control surface that need no key.
     """
 
     method: Final[str]
