@@ -2,12 +2,12 @@
 what was done.
 """
 
-from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from flask import Response, g, redirect, request
 
 from ..contract.document import Operation
+from ..contract.source import JsonObject
 from ..server.layers.inside import Reply
 from ..server.request import CONTROL
 from .addresses import DONE, here, own
@@ -60,7 +60,7 @@ def go(address: str) -> Response:
     return answer
 
 
-def done() -> dict[str, Any] | None:
+def done() -> JsonObject | None:
     """The action that led here, as the journal has it: what it was, what became of it, and whether
     it can be undone.
     """
@@ -89,7 +89,7 @@ def done() -> dict[str, Any] | None:
     }
 
 
-def _title(found: dict[str, Any], operation: Operation | None) -> str:
+def _title(found: JsonObject, operation: Operation | None) -> str:
     if found["request"]["body"] == _RESETS:
         return "Reset the sandbox"
     return (
@@ -97,19 +97,17 @@ def _title(found: dict[str, Any], operation: Operation | None) -> str:
     )
 
 
-def journaled(ident: str) -> dict[str, Any] | None:
+def journaled(ident: str) -> JsonObject | None:
     """A request as the journal has it, for readers who may see it."""
     try:
-        found: dict[str, Any] = g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")[
-            "request"
-        ]
+        found: JsonObject = g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
     except Refused:
         return None
     return found
 
 
 def _undo(
-    found: dict[str, Any], said: dict[str, Any], *, has_changed: bool
+    found: JsonObject, said: JsonObject, *, has_changed: bool
 ) -> tuple[str, dict[str, str]] | None:
     """The form that undoes a request: its operation and its fields.
 
@@ -122,14 +120,14 @@ def _undo(
     return "rewindSandbox", {"to_request": found["id"]}
 
 
-def steps_of(found: dict[str, Any]) -> list[dict[str, Any]]:
+def steps_of(found: JsonObject) -> list[JsonObject]:
     """The newest step of a request of the journal."""
     query = {"cause": found["id"], "limit": 1}
-    steps: list[dict[str, Any]] = g.client.get(f"{CONTROL}/steps", query)["steps"]
+    steps: list[JsonObject] = g.client.get(f"{CONTROL}/steps", query)["steps"]
     return steps
 
 
-def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def links(found: JsonObject, steps: list[JsonObject]) -> list[tuple[str, str]]:
     """The pages of the order that a request of one step changed, else of the record that it made:
     text and address.
     """
@@ -158,7 +156,7 @@ def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str,
     return leading
 
 
-def pay_page(inspected: dict[str, Any]) -> str:
+def pay_page(inspected: JsonObject) -> str:
     """The address of an order's pay page, by what the control of orders answers."""
     return here(
         f"{PAY}{inspected['order']['id']}", dict(parse_qsl(urlsplit(inspected["pay_url"]).query))

@@ -7,13 +7,14 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from flask import request
 
+from ..contract.source import JsonObject
 from ..core.text import SAFE_IN_PATHS
 
 DONE = "done"
 """The query parameter that names the request of the action that led to a page."""
 
 
-def here(path: str, query: dict[str, Any] | None = None) -> str:
+def here(path: str, query: JsonObject | None = None) -> str:
     """The address of a path of this sandbox, such as `/console/requests`."""
     found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe=SAFE_IN_PATHS)
     encoded = urlencode(

@@ -1,9 +1,8 @@
 """What the sandbox assumes where the source document says nothing, by kind, operation and text."""
 
-from typing import Any
-
 from flask import g, render_template, request
 
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .addresses import with_query
 from .site import contracts, pages
@@ -31,7 +30,7 @@ def assumptions() -> str:
     )
 
 
-def _matches(assumption: dict[str, Any]) -> bool:
+def _matches(assumption: JsonObject) -> bool:
     kind, operation, text = (
         request.args.get(name, "").strip() for name in ("kind", "operation", "q")
     )

@@ -2,10 +2,9 @@
 by hand.
 """
 
-from typing import Any
-
 from flask import Response, abort, g, render_template
 
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .actions import go
 from .addresses import here
@@ -49,7 +48,7 @@ def one_event(ident: str) -> str | Response:
     )
 
 
-def _subject(event: dict[str, Any]) -> tuple[str, str] | None:
+def _subject(event: JsonObject) -> tuple[str, str] | None:
     """The kind and the id of the record that an event is about."""
     key = contracts().api.events.get(event["type"], {}).get("payload_key", "")
     subject = event["data"].get(key)

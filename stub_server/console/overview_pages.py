@@ -2,10 +2,9 @@
 by one click.
 """
 
-from typing import Any
-
 from flask import Response, abort, g, render_template
 
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .actions import show_done
 from .forms import example_of
@@ -44,7 +43,7 @@ def place_order() -> Response:
     return show_done(g.client.change("POST", operation.path, example_of(_PLACES)))
 
 
-def _pending_order() -> dict[str, Any] | None:
+def _pending_order() -> JsonObject | None:
     """The newest order that waits for its payment."""
     found = g.client.find(_ORDERS, {"status": "pending", "limit": 1})
     return found["orders"][0] if found and found["orders"] else None

@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
+from ..contract.source import JsonObject
 from ..core.problem import Forbidden
 from ..core.slices import BackgroundWorker
 from ..server.layers import inside
@@ -156,7 +157,7 @@ class Console:
         return self._sessions.visitor(cookies, host, _keys(work))
 
 
-def _environ(work: Work) -> dict[str, Any]:
+def _environ(work: Work) -> JsonObject:
     """A request as WSGI has it."""
     request, target = work.request, work.target
     scope = {
@@ -171,7 +172,7 @@ def _environ(work: Work) -> dict[str, Any]:
         "client": request.client,
     }
     # a2wsgi declares ASGI's types again.
-    environ = cast(dict[str, Any], build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
+    environ = cast(JsonObject, build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
     environ["CONTENT_LENGTH"] = str(len(work.upload))
     return environ
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound
 
+from ..contract.source import JsonObject
 from ..core.clock import parse_iso
 from ..server.request import CONTROL
 from .actions import go
@@ -60,7 +61,7 @@ def begin() -> None:
 
 
 @payers.context_processor
-def shown_in_all() -> dict[str, Any]:
+def shown_in_all() -> JsonObject:
     """What the templates of payers use."""
     others = {
         name: each["name"] for name, each in contracts().payer_texts.items() if each is not g.texts

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from flask import Response, abort, g, render_template, request
 
 from ..contract.secrets import REDACTED
+from ..contract.source import JsonObject
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
@@ -39,7 +40,7 @@ _CHOOSING = ("id", "limit", "page")  # parameters of lists, of which none waits
 class Touched(NamedTuple):
     """A record that a request changed, and in which members."""
 
-    record: dict[str, Any]
+    record: JsonObject
     page: int  # of its history, a version on each
     body: Any
     differences: list[Change]
@@ -114,7 +115,7 @@ def _request(ident: str) -> Any:
     return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
 
 
-def _send(calls: list[dict[str, Any]]) -> Response:
+def _send(calls: list[JsonObject]) -> Response:
     """Send calls of the journal until one is refused; the page of the last one shows what
     became of it.
     """
@@ -131,7 +132,7 @@ def _send(calls: list[dict[str, Any]]) -> Response:
     )
 
 
-def _question(call: dict[str, Any]) -> Question:
+def _question(call: JsonObject) -> Question:
     """A call of the journal with the ready token, without what was of its connection and what the
     journal left out.
     """
@@ -147,7 +148,7 @@ def _question(call: dict[str, Any]) -> Question:
 # -- what a request did
 
 
-def _touched(step: dict[str, Any]) -> Iterator[Touched]:
+def _touched(step: JsonObject) -> Iterator[Touched]:
     """The records of a step with what it changed in them."""
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
@@ -158,7 +159,7 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
         yield Touched(change, len(newer) + 1, now, changes(was, now))
 
 
-def _delivery(ident: str) -> dict[str, Any]:
+def _delivery(ident: str) -> JsonObject:
     """What has become of a delivery."""
     found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1})
     newest = found["versions"][0]["body"] if found else None

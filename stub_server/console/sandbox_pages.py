@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from flask import Response, g, render_template, request
 
+from ..contract.source import JsonObject
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
 from .actions import act, go, show_done
@@ -99,7 +100,7 @@ def import_file() -> Response:
     return show_done(reply, _HERE)
 
 
-def _delivers(step: dict[str, Any]) -> bool:
+def _delivers(step: JsonObject) -> bool:
     """Whether a step is that of a delivery: those that follow each other are folded."""
     cause = step["cause"]
     return cause["kind"] == "delivery" or str(cause["operation"]).startswith("webhook.")

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from flask import Response, g, render_template, request
 from werkzeug.exceptions import HTTPException
 
+from ..contract.source import JsonObject
 from ..core.text import nearest
 from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
@@ -133,7 +134,7 @@ def give_cookie(response: Response, ident: str, path: str) -> None:
 
 
 @pages.app_context_processor
-def shared() -> dict[str, Any]:
+def shared() -> JsonObject:
     """What templates use."""
     known = contracts()
     return {

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from flask import Response, abort, g, render_template, request
 
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .actions import show_done
 from .forms import filled, listed, members
@@ -102,6 +103,6 @@ def _with_key(method: str, path: str, body: Any) -> Response | str:
     return render_template("console/webhook_key.html", webhook=reply.json["webhook"])
 
 
-def _deliveries(operation: str, path: str) -> dict[str, Any]:
+def _deliveries(operation: str, path: str) -> JsonObject:
     """A page of deliveries with its filters."""
     return listed(path, operation, _LISTED, first=("status", "event_type", "event_id"), logs=[])
