@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 
+from ..contract.source import JsonObject
 from ..server.layers.inside import Question, Reply
 from ..server.request import CONTROL
 
@@ -24,7 +25,7 @@ and who asks.
 """
 
 
-Ask: TypeAlias = Callable[[Question, str | None], Reply]
+Ask = Callable[[Question, str | None], Reply]
 """Asks from a view's thread: the sandbox of the page, or that of another prefix."""
 
 
@@ -57,14 +58,14 @@ class Client:
         """One that opens the controls with other keys."""
         return Client(self._ask, self._host, keys, self._prefix)
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+    def get(self, path: str, query: JsonObject | None = None) -> Any:
         """What a control or an operation of the API answers. Raises Refused."""
         encoded = urlencode(
             {name: value for name, value in (query or {}).items() if value not in (None, "")}
         )
         return self._answered(Question("GET", path, encoded, is_internal=True))
 
-    def find(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+    def find(self, path: str, query: JsonObject | None = None) -> Any:
         """The same, None for what there is not. Raises Refused."""
         try:
             return self.get(path, query)

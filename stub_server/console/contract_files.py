@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Generator, Hashable, Iterator, 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from textwrap import indent
-from typing import TypeAlias
 
 import orjson
 import yaml
@@ -45,7 +44,7 @@ _OF_FILES = (
 _WORTH_IT = 1_024  # bytes that are compressed
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
 
-Key: TypeAlias = tuple[Hashable, ...]
+Key = tuple[Hashable, ...]
 
 
 def _sees_records(work: Work, origins: Origins) -> bool:
