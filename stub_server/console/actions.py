@@ -2,6 +2,7 @@
 what was done.
 """
 
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from flask import Response, g, redirect, request
@@ -97,13 +98,17 @@ def _title(found: JsonObject, operation: Operation | None) -> str:
     )
 
 
-def journaled(ident: str) -> JsonObject | None:
-    """A request as the journal has it, for readers who may see it."""
+def kept(ident: str) -> Any:
+    """A request as the journal has it. Raises Refused."""
+    return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
+
+
+def journaled(ident: str) -> Any:
+    """The same, None for readers who may not see it."""
     try:
-        found: JsonObject = g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
+        return kept(ident)
     except Refused:
         return None
-    return found
 
 
 def _undo(
@@ -120,11 +125,9 @@ def _undo(
     return "rewindSandbox", {"to_request": found["id"]}
 
 
-def steps_of(found: JsonObject) -> list[JsonObject]:
-    """The newest step of a request of the journal."""
-    query = {"cause": found["id"], "limit": 1}
-    steps: list[JsonObject] = g.client.get(f"{CONTROL}/steps", query)["steps"]
-    return steps
+def steps_of(found: JsonObject, most: int = 1) -> Any:
+    """The newest steps of a request of the journal."""
+    return g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": most})["steps"]
 
 
 def links(found: JsonObject, steps: list[JsonObject]) -> list[tuple[str, str]]:

@@ -60,10 +60,7 @@ class Client:
 
     def get(self, path: str, query: JsonObject | None = None) -> Any:
         """What a control or an operation of the API answers. Raises Refused."""
-        encoded = urlencode(
-            {name: value for name, value in (query or {}).items() if value not in (None, "")}
-        )
-        return self._answered(Question("GET", path, encoded, is_internal=True))
+        return self._answered(Question("GET", path, encoded(query), is_internal=True))
 
     def find(self, path: str, query: JsonObject | None = None) -> Any:
         """The same, None for what there is not. Raises Refused."""
@@ -111,3 +108,9 @@ class Client:
         if reply.is_refused:
             raise Refused(reply)
         return reply.json
+
+
+def encoded(query: JsonObject | None) -> str:
+    """A query as addresses have it, without the parameters that are empty."""
+    given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
+    return urlencode(given)

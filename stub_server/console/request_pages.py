@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flask import Response, abort, g, render_template, request
 
@@ -15,7 +14,7 @@ from ..contract.source import JsonObject
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
-from .actions import go, plain_text, show_done
+from .actions import go, kept, plain_text, show_done, steps_of
 from .addresses import here
 from .filters import Change, changes, in_one_line, pretty, read_json
 from .forms import listed
@@ -62,15 +61,11 @@ def requests() -> str:
 @pages.get("/requests/<ident>")
 def one_request(ident: str) -> str:
     """One request with all that is known of it."""
-    shown = _request(ident)
+    shown = kept(ident)
     operation = contracts().operation(shown["operationId"])
     explanation = shown["explanation"] or {}
     nearest, place = explanation.get("nearest"), explanation.get("contract") or {}
-    steps = (
-        g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"]
-        if shown["step"]
-        else []
-    )
+    steps = steps_of(shown, 100) if shown["step"] else []
     return render_template(
         "console/request.html",
         shown=shown,
@@ -100,19 +95,15 @@ def whole(path: str) -> Response:
 @pages.post("/requests/<ident>/send")
 def send_request(ident: str) -> Response:
     """Send a request again that the journal has kept whole."""
-    shown = _request(ident)
+    shown = kept(ident)
     return _send([shown | shown["request"]] if shown["curl"] else [])
 
 
 @pages.post("/requests/<ident>/nearest")
 def send_nearest(ident: str) -> Response:
     """Send the nearest request, and what it needs before."""
-    explanation = _request(ident)["explanation"] or {}
+    explanation = kept(ident)["explanation"] or {}
     return _send((explanation.get("nearest") or {}).get("calls", []))
-
-
-def _request(ident: str) -> Any:
-    return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
 
 
 def _send(calls: list[JsonObject]) -> Response:
