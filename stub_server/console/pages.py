@@ -13,12 +13,11 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
-from ..contract.source import JsonObject
 from ..core.problem import Forbidden
 from ..core.slices import BackgroundWorker
 from ..server.layers import inside
@@ -157,10 +156,10 @@ class Console:
         return self._sessions.visitor(cookies, host, _keys(work))
 
 
-def _environ(work: Work) -> JsonObject:
+def _environ(work: Work) -> Any:
     """A request as WSGI has it."""
     request, target = work.request, work.target
-    scope = {
+    scope: Any = {  # a2wsgi declares ASGI's types again
         "type": "http",
         "http_version": "1.1",
         "method": request.method,
@@ -171,8 +170,8 @@ def _environ(work: Work) -> JsonObject:
         "headers": request.headers.items(),
         "client": request.client,
     }
-    # a2wsgi declares ASGI's types again.
-    environ = cast(JsonObject, build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
+    body: Any = BytesIO(work.upload)
+    environ: Any = build_environ(scope, body)
     environ["CONTENT_LENGTH"] = str(len(work.upload))
     return environ
 

@@ -129,19 +129,19 @@ def _address(ident: str) -> str:
 
 def _order(ident: str) -> Any:
     """The order as the control surface shows it. Raises NotFound, also for a wrong key."""
+    if _ID(ident) is None:
+        raise NotFound
     try:
-        if _ID(ident) is None:
-            raise NotFound
         g.clock = g.client.get(f"{CONTROL}/clock")
         shown = g.client.get(f"{CONTROL}/orders/{ident}")
-        expected = urlsplit(shown["pay_url"]).query
-        if expected and not hmac.compare_digest(expected.encode(), f"k={_key()['k']}".encode()):
-            raise NotFound
-        return shown
-    except (NotFound, Refused) as error:
-        if isinstance(error, Refused) and error.status >= 500:
+    except Refused as error:
+        if error.status >= 500:
             raise HTTPException(error.message, Response(error.message, error.status)) from None
         raise NotFound from None
+    expected = urlsplit(shown["pay_url"]).query
+    if expected and not hmac.compare_digest(expected.encode(), f"k={_key()['k']}".encode()):
+        raise NotFound
+    return shown
 
 
 def _page(shown: Any, problem: str | None = None) -> str:
