@@ -56,9 +56,8 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
     """Set the actions of the divergences that an overlay closes, each of them proved."""
     for each in divergences:
         each.is_tried = True
-        each.overlay = (
-            {"actions": actions} if (actions := _actions_of(each, seen.document)) else None
-        )
+        actions = _actions_of(each, seen.document)
+        each.overlay = {"actions": actions} if actions else None
     candidates = [each for each in divergences if each.overlay]
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"

@@ -34,7 +34,7 @@ MOST_WAITING = 1_000  # exchanges that wait to be judged
 class Observed(Ledger):
     """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
-    def __init__(self, target: str, mode: str, overlays: tuple[Path, ...] = ()) -> None:
+    def __init__(self, target: str, mode: str, overlays: tuple[Path, ...]) -> None:
         """`mode` is `har` or `proxy`. Raises ContractError."""
         super().__init__(overlays)
         self.requests = 0

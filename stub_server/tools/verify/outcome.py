@@ -16,8 +16,9 @@ from ...core.problem import UnusableInput
 from .findings import CLASSES, Finding, Report, Unreached, contract_of
 from .forms import FORMS, notes, overlay
 from .har import read
-from .judging import Options, Run
+from .judging import Run
 from .observed import Observed
+from .options import Options
 from .probes import costs
 from .run import Runner
 from .target import PERSON
