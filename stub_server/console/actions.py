@@ -100,7 +100,7 @@ def _title(found: JsonObject, operation: Operation | None) -> str:
 
 def kept(ident: str) -> Any:
     """A request as the journal has it. Raises Refused."""
-    return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
+    return g.client.control(f"requests/{quote(ident, safe='')}")["request"]
 
 
 def journaled(ident: str) -> Any:
@@ -127,7 +127,7 @@ def _undo(
 
 def steps_of(found: JsonObject, most: int = 1) -> Any:
     """The newest steps of a request of the journal."""
-    return g.client.get(f"{CONTROL}/steps", {"cause": found["id"], "limit": most})["steps"]
+    return g.client.control("steps", {"cause": found["id"], "limit": most})["steps"]
 
 
 def links(found: JsonObject, steps: list[JsonObject]) -> list[tuple[str, str]]:

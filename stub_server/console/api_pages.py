@@ -186,7 +186,7 @@ def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> st
     found = sheet.operation
     if "clock" not in g and "visitor" in g:
         try:
-            g.clock = g.client.get(f"{CONTROL}/clock")
+            g.clock = g.client.control("clock")
         except Refused:  # the call may have deleted the sandbox
             g.clock = None
     api, is_control = known.api, sheet.base == CONTROL

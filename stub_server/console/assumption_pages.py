@@ -3,7 +3,6 @@
 from flask import g, render_template, request
 
 from ..contract.source import JsonObject
-from ..server.request import CONTROL
 from .addresses import with_query
 from .site import contracts, pages
 
@@ -14,7 +13,7 @@ _KINDS = ("contradiction", "limitation", "operation", "property")
 @pages.get("/assumptions")
 def assumptions() -> str:
     """The assumptions that a filter chooses."""
-    every = g.client.get(f"{CONTROL}/assumptions")
+    every = g.client.control("assumptions")
     chosen = [each for each in every["assumptions"] if _matches(each)]
     last = max(1, -(-len(chosen) // _LISTED))
     page = min(max(1, request.args.get("page", 1, type=int)), last)

@@ -62,8 +62,12 @@ class Client:
         """What a control or an operation of the API answers. Raises Refused."""
         return self._answered(Question("GET", path, encoded(query), is_internal=True))
 
+    def control(self, path: str, query: JsonObject | None = None) -> Any:
+        """What a control answers, by its path below those of all controls. Raises Refused."""
+        return self.get(f"{CONTROL}/{path}", query)
+
     def find(self, path: str, query: JsonObject | None = None) -> Any:
-        """The same, None for what there is not. Raises Refused."""
+        """What a control or an operation answers, None for what there is not. Raises Refused."""
         try:
             return self.get(path, query)
         except Refused as refused:

@@ -206,8 +206,8 @@ def _recorded(name: str, ident: str) -> JsonObject:
         "versions": list(_past(versions)),
         "is_gone": bool(versions) and versions[0]["body"] is None,
         "body": next((each["body"] for each in versions if each["body"] is not None), {}),
-        "events": g.client.get(f"{CONTROL}/events", about)["events"],
-        "timers": g.client.get(f"{CONTROL}/timers", about)["timers"],
+        "events": g.client.control("events", about)["events"],
+        "timers": g.client.control("timers", about)["timers"],
     }
 
 

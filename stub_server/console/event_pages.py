@@ -31,13 +31,13 @@ def events() -> str:
 def one_event(ident: str) -> str | Response:
     """One event: its payload, its cause and its deliveries."""
     ident = ident[:64]
-    found = g.client.get(f"{CONTROL}/events", {"id": ident})["events"]
+    found = g.client.control("events", {"id": ident})["events"]
     logs = g.client.get("/v2/webhooks/logs", {"event_id": ident, "limit": 100})["logs"]
     if not found and logs:  # the log has dropped it, its deliveries are kept
         return go(here(f"/console/webhooks/deliveries/{logs[0]['id']}"))
     if not found:
         abort(404, "There is no such event, or it is no longer kept.")
-    steps = g.client.get(f"{CONTROL}/steps", {"event_id": ident})["steps"]
+    steps = g.client.control("steps", {"event_id": ident})["steps"]
     return render_template(
         "console/event.html",
         event=found[0],

@@ -126,5 +126,5 @@ def _count(match: JsonObject) -> int | None:
     """How many requests of the journal a rule about operation, method and path applies to."""
     if match.keys() - {"operationId", "method", "path"}:
         return None
-    found = g.client.get(f"{CONTROL}/requests", {**match, "limit": 1})
+    found = g.client.control("requests", {**match, "limit": 1})
     return int(found["pagination"]["total"])

@@ -5,7 +5,6 @@ by one click.
 from flask import Response, abort, g, render_template
 
 from ..contract.source import JsonObject
-from ..server.request import CONTROL
 from .actions import show_done
 from .forms import example_of
 from .programs import HTML, JSON, front_text, front_wanted, index, markdown
@@ -27,8 +26,8 @@ def overview() -> str | Response:
     return render_template(
         "overview.html",
         key=g.client.credentials["private_key"],
-        requests=g.client.get(f"{CONTROL}/requests", {"limit": _LISTED})["requests"],
-        timers=g.client.get(f"{CONTROL}/timers", {"limit": _LISTED})["timers"],
+        requests=g.client.control("requests", {"limit": _LISTED})["requests"],
+        timers=g.client.control("timers", {"limit": _LISTED})["timers"],
         pending=_pending_order(),
         places=_PLACES in contracts().api.operations,
     )

@@ -132,8 +132,8 @@ def _order(ident: str) -> Any:
     if _ID(ident) is None:
         raise NotFound
     try:
-        g.clock = g.client.get(f"{CONTROL}/clock")
-        shown = g.client.get(f"{CONTROL}/orders/{ident}")
+        g.clock = g.client.control("clock")
+        shown = g.client.control(f"orders/{ident}")
     except Refused as error:
         if error.status >= 500:
             raise HTTPException(error.message, Response(error.message, error.status)) from None

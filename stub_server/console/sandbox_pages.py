@@ -29,8 +29,8 @@ def list_sandboxes() -> str:
     """Sandboxes, snapshots, steps."""
     glob = request.args.get("name", "").strip()
     asked = {"page": request.args.get("page", ""), "table": request.args.get("table", "")}
-    steps = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, **asked})
-    snapshots = g.client.get(f"{CONTROL}/snapshots", {"limit": 100})
+    steps = g.client.control("steps", {"limit": _STEPS, **asked})
+    snapshots = g.client.control("snapshots", {"limit": 100})
     newest = steps["steps"][0]["step"] if steps["steps"] else 0
     if steps["pagination"]["has_prev"] or asked["table"]:
         newest = None
@@ -42,7 +42,7 @@ def list_sandboxes() -> str:
         pagination=steps["pagination"],
         newest=newest,
         snapshots=snapshots["snapshots"],
-        settings=g.client.get(f"{CONTROL}/settings"),
+        settings=g.client.control("settings"),
     )
 
 
@@ -109,7 +109,7 @@ def _delivers(step: JsonObject) -> bool:
 def _listed(glob: str) -> Any:
     """The newest sandboxes, None for those who have the key of one alone."""
     try:
-        return g.client.get(f"{CONTROL}/sandboxes", {"name": glob, "limit": _LISTED})
+        return g.client.control("sandboxes", {"name": glob, "limit": _LISTED})
     except Refused as refused:
         if refused.code != "admin_key_required":
             raise

@@ -14,7 +14,6 @@ from werkzeug.exceptions import HTTPException
 from ..contract.source import JsonObject
 from ..core.text import nearest
 from ..server.layers.routing import DOCS
-from ..server.request import CONTROL
 from .actions import done, go
 from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
@@ -100,7 +99,7 @@ def load_head() -> None:
     """
     if "clock" in g:
         return
-    g.clock = g.client.get(f"{CONTROL}/clock")
+    g.clock = g.client.control("clock")
     g.done = done() if request.method == "GET" else None
 
 
@@ -158,7 +157,7 @@ def shared() -> JsonObject:
 def _sandboxes() -> list[str]:
     """The names of the sandboxes that the head offers; none for those who have the key of one."""
     try:
-        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50})["sandboxes"]
+        found = g.client.control("sandboxes", {"limit": 50})["sandboxes"]
     except Refused:
         return []
     return sorted(
