@@ -60,7 +60,10 @@ class Client:
 
     def get(self, path: str, query: JsonObject | None = None) -> Any:
         """What a control or an operation of the API answers. Raises Refused."""
-        return self._answered(Question("GET", path, encoded(query), is_internal=True))
+        reply = self.send(Question("GET", path, encoded(query), is_internal=True))
+        if reply.is_refused:
+            raise Refused(reply)
+        return reply.json
 
     def control(self, path: str, query: JsonObject | None = None) -> Any:
         """What a control answers, by its path below those of all controls. Raises Refused."""
@@ -105,13 +108,7 @@ class Client:
     @cached_property
     def credentials(self) -> Any:
         """The credentials of the sandbox. Raises Refused."""
-        return self._answered(Question("GET", f"{CONTROL}/credentials", is_internal=True))
-
-    def _answered(self, question: Question) -> Any:
-        reply = self.send(question)
-        if reply.is_refused:
-            raise Refused(reply)
-        return reply.json
+        return self.control("credentials")
 
 
 def encoded(query: JsonObject | None) -> str:

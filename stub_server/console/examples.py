@@ -64,11 +64,9 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
             project,
             lambda each: not _is_in_use(store, "projectId", each["id"], busy),
         ),
-        "spareProjectId": _other(
-            store.projects, project, lambda each: bool(each["status"] == "active")
-        ),
+        "spareProjectId": _other(store.projects, project, lambda each: each["status"] == "active"),
         "spareProductId": _other(
-            store.products, product, lambda each: bool(each["projectId"] == project)
+            store.products, product, lambda each: each["projectId"] == project
         ),
         "spareWebhookId": _other(store.webhooks, webhook),
         "spareApiKeyId": _other(store.api_keys, key),
@@ -143,7 +141,7 @@ def _newest(table: Table, index: str, value: object) -> str | None:
     return table.rows[keys[-1]].id if keys else _kept(table, None)
 
 
-def _other(table: Table, ident: str | None, fits: Callable[[Body], bool] = bool) -> str | None:
+def _other(table: Table, ident: str | None, fits: Callable[[Body], object] = bool) -> str | None:
     """Another record than `ident`, preferably one that fits: what ends or changes a record leaves
     the first alone.
     """

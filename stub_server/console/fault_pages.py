@@ -89,15 +89,14 @@ def _asked() -> JsonObject:
     filled = {name: text.strip() for name, text in request.form.items() if text.strip()}
     sent = {name: read_json(text) if name in _NUMBERS else text for name, text in filled.items()}
     intent = sent.get("intent", "")
-    match = {name: sent[name] for name in ("operationId",) if name in sent}
+    match = _given(sent, "operationId")
     if intent in _WEBHOOKS or intent == "late":
         match = {"event": sent.get("event", "*")}
-    when: JsonObject = {name: sent[name] for name in ("after", "times") if name in sent}
+    when = _given(sent, "after", "times")
     if "share" in sent:
         share = sent["share"]
         when["probability"] = share if isinstance(share, str) else share / 100
-    named = {name: sent[name] for name in ("name",) if name in sent}
-    return named | {"match": match, "when": when, "then": _consequence(intent, sent)}
+    return _given(sent, "name") | {"match": match, "when": when, "then": _consequence(intent, sent)}
 
 
 def _consequence(intent: str, sent: JsonObject) -> JsonObject:
@@ -108,8 +107,12 @@ def _consequence(intent: str, sent: JsonObject) -> JsonObject:
         return {"drop_connection": "after"}
     if intent in _WAITS:
         return {"delay_ms": sent.get("wait", _WAITS[intent])}
-    coded = {name: sent[name] for name in ("code",) if name in sent}
-    return {"status": sent.get("status", 503)} | coded
+    return {"status": sent.get("status", 503)} | _given(sent, "code")
+
+
+def _given(sent: JsonObject, *names: str) -> JsonObject:
+    """The members of a rule that the form has."""
+    return {name: sent[name] for name in names if name in sent}
 
 
 def _rule(raw: JsonObject, place: int) -> Rule:

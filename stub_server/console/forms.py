@@ -57,13 +57,12 @@ def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list
 def field(name: str, schema: JsonObject, help_: str = "", value: str = "") -> Field:
     """The field of one value."""
     options = [str(option) for option in schema.get("enum", ())]
-    kind = {"integer": "number", "number": "number"}.get(schema.get("type", ""), "text")
+    kind = "number" if schema.get("type") in ("integer", "number") else "text"
     if schema.get("format") == "date-time":
         kind, value = "instant", in_field(value)
     elif schema.get("type") == "boolean":
-        kind, options = (
-            ("check", []) if schema.get("default") is False else ("text", ["true", "false"])
-        )
+        is_switch = schema.get("default") is False
+        kind, options = ("check", []) if is_switch else ("text", ["true", "false"])
     return Field(
         name,
         _LABELS.get(name, words(name)),

@@ -4,7 +4,7 @@ on, and its file.
 
 from itertools import groupby
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
@@ -92,7 +92,7 @@ def rotate_sandbox() -> Response:
 def import_file() -> Response:
     """Put the sandbox of a file in the place of this one."""
     sent = request.files.get("file")
-    query = urlencode({"deliver": "true"} if request.form.get("deliver") else {})
+    query = "deliver=true" if request.form.get("deliver") else ""
     body = b"" if sent is None else sent.read()
     reply = g.client.send(
         Question("POST", f"{CONTROL}/import", query, {"content-type": _MEDIA}, body)

@@ -17,7 +17,7 @@ from ..server.layers.routing import DOCS
 from .actions import done, go
 from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
-from .filters import ZONES, words
+from .filters import ZONES
 from .pages import GUIDE
 from .programs import HTML
 from .sessions import cookie_name
@@ -145,8 +145,8 @@ def shared() -> JsonObject:
         "url_of": lambda name: known.url + ("" if name == "default" else f"/s/{quote(name)}"),
         "known": known,
         "zones": ZONES,
-        "now_pages": [(path, words(path)) for path in NOW],
-        "foot_pages": [(path, words(path)) for path in FOOT],
+        "now_pages": NOW,
+        "foot_pages": FOOT,
         "token_of": lambda: known.sessions.token(g.visitor.ident),
         "this_page": request.full_path.rstrip("?"),
         "sandboxes": _sandboxes,
