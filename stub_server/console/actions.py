@@ -93,9 +93,9 @@ def done() -> JsonObject | None:
 def _title(found: JsonObject, operation: Operation | None) -> str:
     if found["request"]["body"] == _RESETS:
         return "Reset the sandbox"
-    return (
-        f"{found['method']} {found['path']}" if operation is None else str(operation.raw["summary"])
-    )
+    if operation is None:
+        return f"{found['method']} {found['path']}"
+    return str(operation.raw["summary"])
 
 
 def kept(ident: str) -> Any:
@@ -139,14 +139,11 @@ def links(found: JsonObject, steps: list[JsonObject]) -> list[tuple[str, str]]:
     order = changed.get("orders")
     inspected = g.client.find(f"{CONTROL}/orders/{order}") if order else None
     if inspected is None:
-        made = [change for change in changes if change["change"] == "created"]
-        return [
-            (
-                f"The {singular(each['resource'])}",
-                here(f"/console/data/{each['resource']}/{each['id']}"),
-            )
-            for each in made[:1]
-        ]
+        for each in changes:
+            if each["change"] == "created":
+                address = here(f"/console/data/{each['resource']}/{each['id']}")
+                return [(f"The {singular(each['resource'])}", address)]
+        return []
     leading = [
         ("The order", here(f"/console/data/orders/{order}")),
         ("Its pay page", pay_page(inspected)),

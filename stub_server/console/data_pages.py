@@ -246,8 +246,9 @@ def _relations(body: JsonObject) -> list[tuple[str, str, str]]:
 def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
     for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
-        getter = _item(RESOURCES[kind], "GET") if kind in kinds() else None
-        found = g.client.find(_filled(getter, RESOURCES[kind], ident)) if getter else None
+        resource = RESOURCES[kind]
+        getter = _item(resource, "GET") if kind in kinds() else None
+        found = getter and g.client.find(_filled(getter, resource, ident))
         if found:
             yield ident, title_of(_record(found) or {}, ident)
 
