@@ -15,6 +15,7 @@ import yaml
 from ...contract.document import Document, Operation
 from ...contract.source import ContractError, Place, json_path, unescaped
 from ...core.record import Body
+from ...settings import Overlays
 from .catalogue import located, pointer_of
 from .findings import Divergence, Finding, Report
 from .merging import EVERYWHERE, Ledger
@@ -86,9 +87,7 @@ def _is_closed(it: Divergence, before: Ledger, after: Collection[Finding]) -> bo
     return True
 
 
-def _followed(
-    candidates: list[Divergence], overlays: tuple[Path, ...], file: Path
-) -> list[Divergence]:
+def _followed(candidates: list[Divergence], overlays: Overlays, file: Path) -> list[Divergence]:
     """The candidates with which a server starts. `file` has their actions then."""
 
     def starts(some: list[Divergence]) -> bool:

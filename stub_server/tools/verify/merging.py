@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path
 from types import MappingProxyType
 
 from ...app import data_dir
 from ...contract.document import JSON, Document
 from ...contract.source import unescaped
 from ...core.text import counted
+from ...settings import Overlays
 from .catalogue import below, canonical, located, pointer_of
 from .findings import GROUPS, SEVERITY, Divergence, Finding, Rows, listed
 from .where import Where
@@ -76,7 +76,7 @@ class Ledger:
     `pairs` are those of answers; `groups` are by operationId, `suspected` by class.
     """
 
-    def __init__(self, overlays: tuple[Path, ...]) -> None:
+    def __init__(self, overlays: Overlays) -> None:
         """Raises ContractError."""
         self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
         self.document = self._where.document

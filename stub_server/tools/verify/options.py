@@ -1,9 +1,9 @@
 """The options of a run."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ...contract.document import Operation
+from ...settings import Overlays
 from .exchange import Headers
 from .findings import CLASSES
 
@@ -25,7 +25,7 @@ class Options:
     budget: float = 120.0
     settle: float = 2.0
     seed: int = 42
-    overlays: tuple[Path, ...] = ()
+    overlays: Overlays = ()
     headers: Headers = ()
     trusted: str | None = None
     proxy: str | None = None

@@ -13,6 +13,7 @@ import orjson
 from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
+from ...settings import Overlays
 from .findings import CLASSES, Finding, Report, Unreached, contract_of
 from .forms import FORMS, notes, overlay
 from .har import read
@@ -52,7 +53,7 @@ def check_names(options: Options, document: Document) -> None:
 def of_recorded(
     file: Path,
     url: str | None,
-    overlays: tuple[Path, ...],
+    overlays: Overlays,
     known: Collection[str],
     *,
     corrects: bool = False,
