@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
-from types import MappingProxyType
 
 from ...app import data_dir
 from ...contract.document import JSON, Document
@@ -128,8 +127,8 @@ def merged(
     findings: Collection[Finding],
     document: Document,
     probed: Collection[str],
-    of_class: Mapping[str, Collection[str]] = MappingProxyType({}),
-    answered: Collection[str] = (),
+    of_class: Mapping[str, Collection[str]],
+    answered: Collection[str],
 ) -> list[Divergence]:
     """The divergences of a run: first what costs data or money, then in the order of `CLASSES`.
 
