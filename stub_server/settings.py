@@ -13,6 +13,8 @@ from .core.text import host_name, is_local
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOOPBACK = "127.0.0.1"
+Overlays = tuple[Path, ...]
+"""Files that change the contract, in the order in which they are applied."""
 _SHAPING = (
     "host",
     "seed",
@@ -70,7 +72,7 @@ class Settings:
     seed: int = 42
     scenario: str = "default"
     now: int | None = None
-    overlays: tuple[Path, ...] = ()
+    overlays: Overlays = ()
     auth: str = "strict"
     unknown_fields: str = "reject"
     unknown_query: str = "warn"

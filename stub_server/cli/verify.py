@@ -20,8 +20,8 @@ from .options import Unusable, write_private
 
 if TYPE_CHECKING:
     from ..tools.verify.findings import Report
-    from ..tools.verify.judging import Options
     from ..tools.verify.observed import Watching
+    from ..tools.verify.options import Options
 
 _OF_RECORDED = frozenset(
     ("url", "token", "har", "overlays", "reports", "baseline", "write_overlay")
@@ -67,7 +67,7 @@ def verify(
         named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
         if chosen["write"] and not is_local(host) and yes != host:
             _ask(host)
-        from ..tools.verify.judging import Options
+        from ..tools.verify.options import Options
 
         if cacert is not None:
             chosen["trusted"] = str(cacert)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from flask import Response, g, redirect, request
 
 from ..contract.document import Operation
+from ..contract.source import JsonObject
 from ..server.layers.inside import Reply
 from ..server.request import CONTROL
 from .addresses import DONE, here, own
@@ -60,7 +61,7 @@ def go(address: str) -> Response:
     return answer
 
 
-def done() -> dict[str, Any] | None:
+def done() -> JsonObject | None:
     """The action that led here, as the journal has it: what it was, what became of it, and whether
     it can be undone.
     """
@@ -89,27 +90,29 @@ def done() -> dict[str, Any] | None:
     }
 
 
-def _title(found: dict[str, Any], operation: Operation | None) -> str:
+def _title(found: JsonObject, operation: Operation | None) -> str:
     if found["request"]["body"] == _RESETS:
         return "Reset the sandbox"
-    return (
-        f"{found['method']} {found['path']}" if operation is None else str(operation.raw["summary"])
-    )
+    if operation is None:
+        return f"{found['method']} {found['path']}"
+    return str(operation.raw["summary"])
 
 
-def journaled(ident: str) -> dict[str, Any] | None:
-    """A request as the journal has it, for readers who may see it."""
+def kept(ident: str) -> Any:
+    """A request as the journal has it. Raises Refused."""
+    return g.client.control(f"requests/{quote(ident, safe='')}")["request"]
+
+
+def journaled(ident: str) -> Any:
+    """The same, None for readers who may not see it."""
     try:
-        found: dict[str, Any] = g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")[
-            "request"
-        ]
+        return kept(ident)
     except Refused:
         return None
-    return found
 
 
 def _undo(
-    found: dict[str, Any], said: dict[str, Any], *, has_changed: bool
+    found: JsonObject, said: JsonObject, *, has_changed: bool
 ) -> tuple[str, dict[str, str]] | None:
     """The form that undoes a request: its operation and its fields.
 
@@ -122,14 +125,12 @@ def _undo(
     return "rewindSandbox", {"to_request": found["id"]}
 
 
-def steps_of(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The newest step of a request of the journal."""
-    query = {"cause": found["id"], "limit": 1}
-    steps: list[dict[str, Any]] = g.client.get(f"{CONTROL}/steps", query)["steps"]
-    return steps
+def steps_of(found: JsonObject, most: int = 1) -> Any:
+    """The newest steps of a request of the journal."""
+    return g.client.control("steps", {"cause": found["id"], "limit": most})["steps"]
 
 
-def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def links(found: JsonObject, steps: list[JsonObject]) -> list[tuple[str, str]]:
     """The pages of the order that a request of one step changed, else of the record that it made:
     text and address.
     """
@@ -138,14 +139,11 @@ def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str,
     order = changed.get("orders")
     inspected = g.client.find(f"{CONTROL}/orders/{order}") if order else None
     if inspected is None:
-        made = [change for change in changes if change["change"] == "created"]
-        return [
-            (
-                f"The {singular(each['resource'])}",
-                here(f"/console/data/{each['resource']}/{each['id']}"),
-            )
-            for each in made[:1]
-        ]
+        for each in changes:
+            if each["change"] == "created":
+                address = here(f"/console/data/{each['resource']}/{each['id']}")
+                return [(f"The {singular(each['resource'])}", address)]
+        return []
     leading = [
         ("The order", here(f"/console/data/orders/{order}")),
         ("Its pay page", pay_page(inspected)),
@@ -158,7 +156,7 @@ def links(found: dict[str, Any], steps: list[dict[str, Any]]) -> list[tuple[str,
     return leading
 
 
-def pay_page(inspected: dict[str, Any]) -> str:
+def pay_page(inspected: JsonObject) -> str:
     """The address of an order's pay page, by what the control of orders answers."""
     return here(
         f"{PAY}{inspected['order']['id']}", dict(parse_qsl(urlsplit(inspected["pay_url"]).query))

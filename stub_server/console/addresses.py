@@ -3,23 +3,23 @@ server goes by.
 """
 
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
 from flask import request
 
+from ..contract.source import JsonObject
 from ..core.text import SAFE_IN_PATHS
+from .client import encoded
 
 DONE = "done"
 """The query parameter that names the request of the action that led to a page."""
 
 
-def here(path: str, query: dict[str, Any] | None = None) -> str:
+def here(path: str, query: JsonObject | None = None) -> str:
     """The address of a path of this sandbox, such as `/console/requests`."""
     found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe=SAFE_IN_PATHS)
-    encoded = urlencode(
-        {name: value for name, value in (query or {}).items() if value not in (None, "")}
-    )
-    return (found or "./") + (f"?{encoded}" if encoded else "")
+    asked = encoded(query)
+    return (found or "./") + (f"?{asked}" if asked else "")
 
 
 def this_sandbox() -> str:

@@ -107,9 +107,8 @@ def operation(ident: str) -> str | Response:
     if is_markdown:
         return markdown(operation_text(sheet, known.api.events))
     attempt = Attempt(sheet)
-    return _page(
-        attempt, None, is_tried=credentials != {} and attempt.is_offered and "visitor" in g
-    )
+    is_tried = credentials != {} and "visitor" in g
+    return _page(attempt, is_tried=is_tried)
 
 
 def _page_of(text: str, name: str) -> Page:
@@ -127,7 +126,7 @@ def try_operation(ident: str) -> str:
 
 def try_page(ident: str, sent: Mapping[str, str] | None = None) -> str:
     """The form of an operation with values that work, but for those that are given."""
-    return _page(Attempt(_own_sheet(ident), sent), None)
+    return _page(Attempt(_own_sheet(ident), sent))
 
 
 @pages.post("/try/<path:ident>")
@@ -137,7 +136,7 @@ def send_operation(ident: str) -> str | tuple[str, int]:
     if not attempt.is_offered:
         abort(404)
     if request.form.get("only") == "code":
-        return _page(attempt, None)
+        return _page(attempt)
     return _page(attempt, _shown(g.client.send(attempt.question)))
 
 
@@ -181,12 +180,12 @@ def _as_reader(path: str) -> Any:
     return None if reply.is_refused else reply.json
 
 
-def _page(attempt: Attempt, shown: Shown | None, *, is_tried: bool = True) -> str:
+def _page(attempt: Attempt, shown: Shown | None = None, *, is_tried: bool = True) -> str:
     known, sheet = contracts(), attempt.sheet
     found = sheet.operation
     if "clock" not in g and "visitor" in g:
         try:
-            g.clock = g.client.get(f"{CONTROL}/clock")
+            g.clock = g.client.control("clock")
         except Refused:  # the call may have deleted the sandbox
             g.clock = None
     api, is_control = known.api, sheet.base == CONTROL

@@ -1,10 +1,8 @@
 """What the sandbox assumes where the source document says nothing, by kind, operation and text."""
 
-from typing import Any
-
 from flask import g, render_template, request
 
-from ..server.request import CONTROL
+from ..contract.source import JsonObject
 from .addresses import with_query
 from .site import contracts, pages
 
@@ -15,7 +13,7 @@ _KINDS = ("contradiction", "limitation", "operation", "property")
 @pages.get("/assumptions")
 def assumptions() -> str:
     """The assumptions that a filter chooses."""
-    every = g.client.get(f"{CONTROL}/assumptions")
+    every = g.client.control("assumptions")
     chosen = [each for each in every["assumptions"] if _matches(each)]
     last = max(1, -(-len(chosen) // _LISTED))
     page = min(max(1, request.args.get("page", 1, type=int)), last)
@@ -31,7 +29,7 @@ def assumptions() -> str:
     )
 
 
-def _matches(assumption: dict[str, Any]) -> bool:
+def _matches(assumption: JsonObject) -> bool:
     kind, operation, text = (
         request.args.get(name, "").strip() for name in ("kind", "operation", "q")
     )

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import orjson
 
+from ..contract.source import JsonObject
 from ..server.layers.inside import Question, Reply
 from ..server.request import CONTROL
 
@@ -57,15 +58,19 @@ class Client:
         """One that opens the controls with other keys."""
         return Client(self._ask, self._host, keys, self._prefix)
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+    def get(self, path: str, query: JsonObject | None = None) -> Any:
         """What a control or an operation of the API answers. Raises Refused."""
-        encoded = urlencode(
-            {name: value for name, value in (query or {}).items() if value not in (None, "")}
-        )
-        return self._answered(Question("GET", path, encoded, is_internal=True))
+        reply = self.send(Question("GET", path, encoded(query), is_internal=True))
+        if reply.is_refused:
+            raise Refused(reply)
+        return reply.json
 
-    def find(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        """The same, None for what there is not. Raises Refused."""
+    def control(self, path: str, query: JsonObject | None = None) -> Any:
+        """What a control answers, by its path below those of all controls. Raises Refused."""
+        return self.get(f"{CONTROL}/{path}", query)
+
+    def find(self, path: str, query: JsonObject | None = None) -> Any:
+        """What a control or an operation answers, None for what there is not. Raises Refused."""
         try:
             return self.get(path, query)
         except Refused as refused:
@@ -103,10 +108,10 @@ class Client:
     @cached_property
     def credentials(self) -> Any:
         """The credentials of the sandbox. Raises Refused."""
-        return self._answered(Question("GET", f"{CONTROL}/credentials", is_internal=True))
+        return self.control("credentials")
 
-    def _answered(self, question: Question) -> Any:
-        reply = self.send(question)
-        if reply.is_refused:
-            raise Refused(reply)
-        return reply.json
+
+def encoded(query: JsonObject | None) -> str:
+    """A query as addresses have it, without the parameters that are empty."""
+    given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
+    return urlencode(given)

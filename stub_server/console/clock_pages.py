@@ -3,7 +3,6 @@
 from flask import g, render_template, request
 
 from ..core.clock import DAY, iso, parse_iso
-from ..server.request import CONTROL
 from .filters import in_zone
 from .site import pages
 
@@ -13,10 +12,8 @@ _LISTED = 25
 @pages.get("/clock")
 def clock() -> str:
     """What is due next."""
-    g.clock = g.client.get(f"{CONTROL}/clock")
-    found = g.client.get(
-        f"{CONTROL}/timers", {"limit": _LISTED, "page": request.args.get("page", "")}
-    )
+    g.clock = g.client.control("clock")
+    found = g.client.control("timers", {"limit": _LISTED, "page": request.args.get("page", "")})
     return render_template(
         "console/clock.html",
         tomorrow=in_zone(iso(parse_iso(g.clock["now"]) + DAY))[:16],

@@ -11,6 +11,7 @@ from flask import abort, g, render_template, request
 
 from ..contract.document import Document, Operation
 from ..contract.lifecycles import Lifecycle
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .actions import journaled, pay_page
 from .addresses import here
@@ -194,7 +195,7 @@ def one_record(name: str, ident: str) -> str:
     )
 
 
-def _recorded(name: str, ident: str) -> dict[str, Any]:
+def _recorded(name: str, ident: str) -> JsonObject:
     """What is stored of a record: its versions, its events, its jobs, and the last that it was."""
     path = f"{CONTROL}/records/{name}/{quote(ident, safe='')}/history"
     history = g.client.get(path, {"limit": _VERSIONS, "page": request.args.get("page")})
@@ -205,17 +206,17 @@ def _recorded(name: str, ident: str) -> dict[str, Any]:
         "versions": list(_past(versions)),
         "is_gone": bool(versions) and versions[0]["body"] is None,
         "body": next((each["body"] for each in versions if each["body"] is not None), {}),
-        "events": g.client.get(f"{CONTROL}/events", about)["events"],
-        "timers": g.client.get(f"{CONTROL}/timers", about)["timers"],
+        "events": g.client.control("events", about)["events"],
+        "timers": g.client.control("timers", about)["timers"],
     }
 
 
-def _now(resource: Resource, ident: str, stored: dict[str, Any]) -> dict[str, Any]:
+def _now(resource: Resource, ident: str, stored: JsonObject) -> JsonObject:
     """What a page shows of a record that there is: as it is read, and what can be done with it."""
     at, getter = quote(ident, safe=""), _item(resource, "GET")
     path = None if getter is None else _filled(getter, resource, ident)
     read = g.client.find(path) if path else None
-    found: dict[str, Any] = {"body": _record(read), "whole": path} if read else {"body": stored}
+    found: JsonObject = {"body": _record(read), "whole": path} if read else {"body": stored}
     if resource.schema == "Order":
         found["inspected"] = g.client.find(f"{CONTROL}/orders/{at}")
         found["pay_page"] = pay_page(found["inspected"])
@@ -229,7 +230,7 @@ def _now(resource: Resource, ident: str, stored: dict[str, Any]) -> dict[str, An
 # -- what they show
 
 
-def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _relations(body: JsonObject) -> list[tuple[str, str, str]]:
     """The records that one names: member, kind and id."""
     found = [
         (name, _REFERENCES[name], body[name])
@@ -245,13 +246,14 @@ def _relations(body: dict[str, Any]) -> list[tuple[str, str, str]]:
 def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
     for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
-        getter = _item(RESOURCES[kind], "GET") if kind in kinds() else None
-        found = g.client.find(_filled(getter, RESOURCES[kind], ident)) if getter else None
+        resource = RESOURCES[kind]
+        getter = _item(resource, "GET") if kind in kinds() else None
+        found = getter and g.client.find(_filled(getter, resource, ident))
         if found:
             yield ident, title_of(_record(found) or {}, ident)
 
 
-def _past(versions: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[Change], str]]:
+def _past(versions: list[JsonObject]) -> Iterator[tuple[JsonObject, list[Change], str]]:
     """Versions with what each changed; of one that looks as the one before, what a control was
     told.
     """
@@ -262,7 +264,7 @@ def _past(versions: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list
         yield version, found, _said(version["cause"]) if by_control else ""
 
 
-def _said(cause: dict[str, Any]) -> str:
+def _said(cause: JsonObject) -> str:
     """The body of the request to a control, in words; empty where the journal no longer
     has the request.
     """
@@ -287,11 +289,11 @@ def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
     ]
 
 
-def title_of(body: dict[str, Any], ident: str) -> str:
+def title_of(body: JsonObject, ident: str) -> str:
     return str(next((body[name] for name in _NAMED if body.get(name)), ident))
 
 
-def _state(resource: Resource, body: dict[str, Any]) -> str | None:
+def _state(resource: Resource, body: JsonObject) -> str | None:
     lifecycle = _lifecycle(resource)
     found = body.get(lifecycle.field) if lifecycle is not None else body.get("status")
     if isinstance(found, bool):
@@ -344,7 +346,7 @@ def _creators(resource: Resource) -> list[Operation]:
 
 
 def _actions(
-    resource: Resource, body: dict[str, Any], inspected: dict[str, Any] | None
+    resource: Resource, body: JsonObject, inspected: JsonObject | None
 ) -> Iterator[Action]:
     """What can be done with a record as it is.
 
@@ -380,7 +382,7 @@ def _is_about(operation: Operation, resource: Resource) -> bool:
 
 
 def _is_allowed(
-    resource: Resource, operation: Operation, body: dict[str, Any], inspected: dict[str, Any] | None
+    resource: Resource, operation: Operation, body: JsonObject, inspected: JsonObject | None
 ) -> bool:
     """Whether an operation is possible now, by the moves of the contract and what the control of
     orders says.
@@ -420,13 +422,13 @@ def _filled(operation: Operation, resource: Resource, ident: str) -> str:
 # -- bodies of the API, which has three shapes
 
 
-def listed_in(body: Any) -> tuple[list[Any], dict[str, Any]]:
+def listed_in(body: Any) -> tuple[list[Any], JsonObject]:
     """The records of a list, and its pagination."""
     part = body["data"] if "pagination" not in body else body
     return next(value for value in part.values() if isinstance(value, list)), part["pagination"]
 
 
-def _record(body: Any) -> dict[str, Any] | None:
+def _record(body: Any) -> JsonObject | None:
     """The record in an answer."""
     part = body.get("data", body)
     inner = next(
@@ -435,7 +437,7 @@ def _record(body: Any) -> dict[str, Any] | None:
     return part if "id" in part else inner
 
 
-def _member(row: dict[str, Any], column: str) -> Any:
+def _member(row: JsonObject, column: str) -> Any:
     found: Any = row
     for step in column.split("."):
         found = found.get(step) if isinstance(found, dict) else None

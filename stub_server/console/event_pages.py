@@ -2,10 +2,9 @@
 by hand.
 """
 
-from typing import Any
-
 from flask import Response, abort, g, render_template
 
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .actions import go
 from .addresses import here
@@ -32,13 +31,13 @@ def events() -> str:
 def one_event(ident: str) -> str | Response:
     """One event: its payload, its cause and its deliveries."""
     ident = ident[:64]
-    found = g.client.get(f"{CONTROL}/events", {"id": ident})["events"]
+    found = g.client.control("events", {"id": ident})["events"]
     logs = g.client.get("/v2/webhooks/logs", {"event_id": ident, "limit": 100})["logs"]
     if not found and logs:  # the log has dropped it, its deliveries are kept
         return go(here(f"/console/webhooks/deliveries/{logs[0]['id']}"))
     if not found:
         abort(404, "There is no such event, or it is no longer kept.")
-    steps = g.client.get(f"{CONTROL}/steps", {"event_id": ident})["steps"]
+    steps = g.client.control("steps", {"event_id": ident})["steps"]
     return render_template(
         "console/event.html",
         event=found[0],
@@ -49,7 +48,7 @@ def one_event(ident: str) -> str | Response:
     )
 
 
-def _subject(event: dict[str, Any]) -> tuple[str, str] | None:
+def _subject(event: JsonObject) -> tuple[str, str] | None:
     """The kind and the id of the record that an event is about."""
     key = contracts().api.events.get(event["type"], {}).get("payload_key", "")
     subject = event["data"].get(key)

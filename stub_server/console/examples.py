@@ -3,11 +3,10 @@ parameters.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from ..contract.document import Document
 from ..contract.lifecycles import Lifecycle
-from ..contract.source import METHODS, Json
+from ..contract.source import METHODS, Json, JsonObject
 from ..core.record import Body
 from ..data.keys import own_pair
 from ..engine.sandbox import Sandbox
@@ -65,11 +64,9 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
             project,
             lambda each: not _is_in_use(store, "projectId", each["id"], busy),
         ),
-        "spareProjectId": _other(
-            store.projects, project, lambda each: bool(each["status"] == "active")
-        ),
+        "spareProjectId": _other(store.projects, project, lambda each: each["status"] == "active"),
         "spareProductId": _other(
-            store.products, product, lambda each: bool(each["projectId"] == project)
+            store.products, product, lambda each: each["projectId"] == project
         ),
         "spareWebhookId": _other(store.webhooks, webhook),
         "spareApiKeyId": _other(store.api_keys, key),
@@ -81,7 +78,7 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def aim(document: dict[str, Json], sandbox: Sandbox) -> None:
+def aim(document: JsonObject, sandbox: Sandbox) -> None:
     """Have each example of a control that moves a record name one in a state from
     which it moves.
     """
@@ -144,7 +141,7 @@ def _newest(table: Table, index: str, value: object) -> str | None:
     return table.rows[keys[-1]].id if keys else _kept(table, None)
 
 
-def _other(table: Table, ident: str | None, fits: Callable[[Body], bool] = bool) -> str | None:
+def _other(table: Table, ident: str | None, fits: Callable[[Body], object] = bool) -> str | None:
     """Another record than `ident`, preferably one that fits: what ends or changes a record leaves
     the first alone.
     """
@@ -166,7 +163,7 @@ def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bo
 # -- of parameters
 
 
-def with_examples_of_parameters(document: dict[str, Json]) -> dict[str, Json]:
+def with_examples_of_parameters(document: JsonObject) -> JsonObject:
     """The document with an example of each id in a path for each example of the request or the
     answer.
 
@@ -198,7 +195,7 @@ def with_examples_of_parameters(document: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, Any]:
+def _with_examples(operation: JsonObject, document: Document) -> JsonObject:
     if "parameters" not in operation:
         return operation
     answers = [
@@ -218,11 +215,11 @@ def _with_examples(operation: dict[str, Any], document: Document) -> dict[str, A
     return {**operation, "parameters": parameters}
 
 
-def _has_own_example(parameter: dict[str, Json]) -> bool:
+def _has_own_example(parameter: JsonObject) -> bool:
     return parameter.get("in") == "path" and ("example" in parameter or "examples" in parameter)
 
 
-def _value_of(parameter: dict[str, Json], name: str) -> Json:
+def _value_of(parameter: JsonObject, name: str) -> Json:
     """The example of a parameter that goes with the operation's example of this name."""
     if "example" in parameter:
         return parameter["example"]
@@ -230,7 +227,7 @@ def _value_of(parameter: dict[str, Json], name: str) -> Json:
     return named.get(name, next(iter(named.values())))["value"]
 
 
-def _examples(message: dict[str, Json]) -> list[str]:
+def _examples(message: JsonObject) -> list[str]:
     """The names of the examples of a request or an answer."""
     return [
         name for media in message.get("content", {}).values() for name in media.get("examples", {})

@@ -3,10 +3,11 @@ somebody wants to see.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flask import Response, g, render_template, request
 
+from ..contract.source import JsonObject
 from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
 from .actions import show_done
@@ -27,7 +28,7 @@ _INTENTS = {
     "dropped": "Webhooks are lost, and retried",
 }
 """What a rule of the form is for."""
-_WEBHOOKS: dict[str, dict[str, Any]] = {
+_WEBHOOKS: dict[str, JsonObject] = {
     "twice": {"webhook_duplicate": True},
     "forged": {"webhook_bad_signature": True},
     "dropped": {"webhook_drop": True},
@@ -45,7 +46,7 @@ class Rule(NamedTuple):
     `matches` is how many requests of the journal it applies to, None where that cannot be told.
     """
 
-    raw: dict[str, Any]
+    raw: JsonObject
     more: int | None
     ends: str | None
     is_over: bool
@@ -83,23 +84,22 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
 # -- the form
 
 
-def _asked() -> dict[str, Any]:
+def _asked() -> JsonObject:
     """The rule of the form."""
     filled = {name: text.strip() for name, text in request.form.items() if text.strip()}
     sent = {name: read_json(text) if name in _NUMBERS else text for name, text in filled.items()}
     intent = sent.get("intent", "")
-    match = {name: sent[name] for name in ("operationId",) if name in sent}
+    match = _given(sent, "operationId")
     if intent in _WEBHOOKS or intent == "late":
         match = {"event": sent.get("event", "*")}
-    when: dict[str, Any] = {name: sent[name] for name in ("after", "times") if name in sent}
+    when = _given(sent, "after", "times")
     if "share" in sent:
         share = sent["share"]
         when["probability"] = share if isinstance(share, str) else share / 100
-    named = {name: sent[name] for name in ("name",) if name in sent}
-    return named | {"match": match, "when": when, "then": _consequence(intent, sent)}
+    return _given(sent, "name") | {"match": match, "when": when, "then": _consequence(intent, sent)}
 
 
-def _consequence(intent: str, sent: dict[str, Any]) -> dict[str, Any]:
+def _consequence(intent: str, sent: JsonObject) -> JsonObject:
     """What the rule of the form does."""
     if intent in _WEBHOOKS:
         return _WEBHOOKS[intent]
@@ -107,11 +107,15 @@ def _consequence(intent: str, sent: dict[str, Any]) -> dict[str, Any]:
         return {"drop_connection": "after"}
     if intent in _WAITS:
         return {"delay_ms": sent.get("wait", _WAITS[intent])}
-    coded = {name: sent[name] for name in ("code",) if name in sent}
-    return {"status": sent.get("status", 503)} | coded
+    return {"status": sent.get("status", 503)} | _given(sent, "code")
 
 
-def _rule(raw: dict[str, Any], place: int) -> Rule:
+def _given(sent: JsonObject, *names: str) -> JsonObject:
+    """The members of a rule that the form has."""
+    return {name: sent[name] for name in names if name in sent}
+
+
+def _rule(raw: JsonObject, place: int) -> Rule:
     when, more, ends = raw["when"], None, None
     if "times" in when:
         more = max(0, when["times"] - raw["hits"])
@@ -121,9 +125,9 @@ def _rule(raw: dict[str, Any], place: int) -> Rule:
     return Rule(raw, more, ends, is_over, _count(raw["match"]) if place < _COUNTED else None)
 
 
-def _count(match: dict[str, Any]) -> int | None:
+def _count(match: JsonObject) -> int | None:
     """How many requests of the journal a rule about operation, method and path applies to."""
     if match.keys() - {"operationId", "method", "path"}:
         return None
-    found = g.client.get(f"{CONTROL}/requests", {**match, "limit": 1})
+    found = g.client.control("requests", {**match, "limit": 1})
     return int(found["pagination"]["total"])

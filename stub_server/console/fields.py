@@ -128,9 +128,8 @@ def _members(
 
 
 def _choices(document: Document, schema: Json) -> list[Json]:
-    """The schemas that a value may or must have beside its own, without null."""
-    parts = [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]
-    return [part for part in parts if part.get("enum") != _NULL]
+    """The schemas that a value may or must have beside its own."""
+    return [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]
 
 
 def _inner(document: Document, schema: Json) -> Json | None:
@@ -142,14 +141,14 @@ def _inner(document: Document, schema: Json) -> Json | None:
 
 
 def _type(document: Document, node: Json, depth: int = 0) -> str:
-    schema = document.resolve(node) if depth < _DEEPEST else {}
-    parts = [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]
-    null = (
-        " or null"
-        if schema.get("nullable") or any(part.get("enum") == _NULL for part in parts)
-        else ""
-    )
-    names = dict.fromkeys(_type(document, part, depth + 1) for part in _choices(document, schema))
+    if depth == _DEEPEST:
+        return "any"
+    schema = document.resolve(node)
+    parts = _choices(document, schema)
+    others = [part for part in parts if part.get("enum") != _NULL]
+    is_nullable = schema.get("nullable") or len(others) < len(parts)
+    null = " or null" if is_nullable else ""
+    names = dict.fromkeys(_type(document, part, depth + 1) for part in others)
     if "type" not in schema and names:
         return " or ".join(names) + null
     kind = schema.get("type", "object" if "properties" in schema else "any")
@@ -158,7 +157,8 @@ def _type(document: Document, node: Json, depth: int = 0) -> str:
     rest = schema.get("additionalProperties")
     if kind == "object" and isinstance(rest, dict) and "properties" not in schema:
         return f"map of {_type(document, rest, depth + 1)}{null}"
-    return f"{kind}{f' ({form})' if (form := schema.get('format')) else ''}{null}"
+    form = f" ({schema['format']})" if "format" in schema else ""
+    return f"{kind}{form}{null}"
 
 
 def _limits(schema: Json) -> Iterator[str]:

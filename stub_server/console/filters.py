@@ -77,7 +77,7 @@ def _is_instant(text: str) -> bool:
 
 def money(value: Any) -> str:
     """49.9 -> R$ 49,90."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not _is_number(value):
         return str(value)
     whole = f"{value:,.2f}".replace(",", "\0").replace(".", ",").replace("\0", ".")
     return f"R$\u00a0{whole}"
@@ -191,7 +191,7 @@ def value(content: Any, name: str = "") -> Markup | str:
             return when(content)
         if _ID(content):
             return short(content)
-        return content if len(content) <= 300 else content[:299] + "…"
+        return cut(content, 300)
     return Markup("<code>{}</code>").format(cut(plain(content), 120))
 
 
@@ -228,11 +228,9 @@ def singular(kind: str) -> str:
 
 def pretty(content: Any) -> str:
     """JSON with a line for each value; a text that is none as it is."""
-    return (
-        content
-        if isinstance(content, str)
-        else orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
-    )
+    if isinstance(content, str):
+        return content
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
 
 
 def in_one_line(content: Any) -> str:
@@ -287,8 +285,11 @@ def _text_of(content: Any, path: str) -> str | None:
 
 
 def _is_money(content: Any, name: str) -> bool:
-    is_number = isinstance(content, int | float) and not isinstance(content, bool)
-    return is_number and bool(_MONEY.search(name)) and not _NO_MONEY.search(name)
+    return _is_number(content) and bool(_MONEY.search(name)) and not _NO_MONEY.search(name)
+
+
+def _is_number(content: Any) -> bool:
+    return isinstance(content, int | float) and not isinstance(content, bool)
 
 
 FILTERS = {
@@ -303,7 +304,6 @@ FILTERS = {
         duration,
         value,
         cut,
-        plain,
         read_json,
         words,
         singular,

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 from flask import abort, g, request
 
 from ..contract.document import Document
+from ..contract.source import JsonObject
 from .client import Refused
 from .filters import from_zone, in_field, read_json, words
 from .site import contracts
@@ -53,16 +54,15 @@ def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list
     )
 
 
-def field(name: str, schema: dict[str, Any], help_: str = "", value: str = "") -> Field:
+def field(name: str, schema: JsonObject, help_: str = "", value: str = "") -> Field:
     """The field of one value."""
     options = [str(option) for option in schema.get("enum", ())]
-    kind = {"integer": "number", "number": "number"}.get(schema.get("type", ""), "text")
+    kind = "number" if schema.get("type") in ("integer", "number") else "text"
     if schema.get("format") == "date-time":
         kind, value = "instant", in_field(value)
     elif schema.get("type") == "boolean":
-        kind, options = (
-            ("check", []) if schema.get("default") is False else ("text", ["true", "false"])
-        )
+        is_switch = schema.get("default") is False
+        kind, options = ("check", []) if is_switch else ("text", ["true", "false"])
     return Field(
         name,
         _LABELS.get(name, words(name)),
@@ -81,14 +81,14 @@ def listed(
     first: Sequence[str] = (),
     without: Collection[str] = (),
     **nothing: Any,
-) -> dict[str, Any]:
+) -> JsonObject:
     """What a template shows of a list with its filters, by the id of its operation; those of
     `first` come first.
 
     A filter that is refused is its `problem`, beside `nothing`.
     """
     filters = _filters(ident, first, without)
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     problem = None
     try:
         found = g.client.get(path, query(filters, limit=limit, sort=request.args.get("sort", "")))
@@ -101,7 +101,7 @@ def listed(
     return found | {"filters": filters, "is_filtered": is_filtered, "problem": problem}
 
 
-def query(fields: list[Field], **further: Any) -> dict[str, Any]:
+def query(fields: list[Field], **further: Any) -> JsonObject:
     """The query that a page asks with: its filters and the page."""
     page = request.args.get("page", "")
     asked = {each.name: from_zone(each.value) for each in fields}
@@ -116,7 +116,7 @@ def example_of(ident: str) -> Any:
     return next(iter(live.examples(live.operations[ident].raw["requestBody"])), {})
 
 
-def filled(ident: str) -> tuple[str, str, dict[str, Any] | None]:
+def filled(ident: str) -> tuple[str, str, JsonObject | None]:
     """The call that a form stands for: its fields are parameters of an operation, and members of
     its body. One that only reads is none: its answer may have no end.
     """
@@ -133,13 +133,13 @@ def filled(ident: str) -> tuple[str, str, dict[str, Any] | None]:
     return operation.method, f"{path}?{urlencode(query)}", members(ident) or None
 
 
-def members(ident: str) -> dict[str, Any]:
+def members(ident: str) -> JsonObject:
     """The members of an operation's body that a form has. What is left empty is left out, or null
     where that is a value.
 
     What does not have the type of the contract is refused by the control that gets it.
     """
-    document, found = contracts().home(ident)[1], dict[str, Any]()
+    document, found = contracts().home(ident)[1], JsonObject()
     body = document.resolve(document.operations[ident].body or {})
     for name, member in body.get("properties", {}).items():
         texts, schema = request.form.getlist(name), document.resolve(member)
@@ -156,7 +156,7 @@ def members(ident: str) -> dict[str, Any]:
     return found
 
 
-def _read(text: str, schema: dict[str, Any]) -> Any:
+def _read(text: str, schema: JsonObject) -> Any:
     if schema.get("format") == "date-time":
         return from_zone(text)
     return text if schema.get("type") == "string" else read_json(text)

@@ -4,6 +4,7 @@ from typing import Any
 
 from flask import g, render_template, request
 
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .client import Refused
 from .forms import members
@@ -22,7 +23,7 @@ def list_keys() -> str:
 @pages.post("/keys/token")
 def make_token() -> tuple[str, int]:
     """Make a token. The page of the answer alone shows it: the journal does not keep it."""
-    body: dict[str, Any] = {"scopes": request.form.getlist("scopes")}
+    body: JsonObject = {"scopes": request.form.getlist("scopes")}
     if "*" in body["scopes"]:
         body["scopes"] = ["*"]
     reply = g.client.change("POST", f"{CONTROL}/tokens", members("issueToken") | body)

@@ -16,7 +16,7 @@ from typing import Any
 from flask import render_template
 
 from ..contract.document import JSON, Document, Operation
-from ..contract.source import Json
+from ..contract.source import Json, JsonObject
 from ..server.request import CONTROL
 from .attempt import Attempt
 from .fields import rows
@@ -60,7 +60,7 @@ class Leaves:
         self._api, self._control = api, control
         schema = api.schema("ErrorCode")
         rules = schema.get("x-rules", {})
-        self.codes: dict[str, Json] = {code: rules.get(code, {}) for code in schema["enum"]}
+        self.codes: JsonObject = {code: rules.get(code, {}) for code in schema["enum"]}
         self.every: list[tuple[str, Operation]] = [
             *(("", each) for each in api.operations.values()),
             *((CONTROL, each) for each in control.operations.values()),

@@ -2,11 +2,9 @@
 by one click.
 """
 
-from typing import Any
-
 from flask import Response, abort, g, render_template
 
-from ..server.request import CONTROL
+from ..contract.source import JsonObject
 from .actions import show_done
 from .forms import example_of
 from .programs import HTML, JSON, front_text, front_wanted, index, markdown
@@ -28,8 +26,8 @@ def overview() -> str | Response:
     return render_template(
         "overview.html",
         key=g.client.credentials["private_key"],
-        requests=g.client.get(f"{CONTROL}/requests", {"limit": _LISTED})["requests"],
-        timers=g.client.get(f"{CONTROL}/timers", {"limit": _LISTED})["timers"],
+        requests=g.client.control("requests", {"limit": _LISTED})["requests"],
+        timers=g.client.control("timers", {"limit": _LISTED})["timers"],
         pending=_pending_order(),
         places=_PLACES in contracts().api.operations,
     )
@@ -44,7 +42,7 @@ def place_order() -> Response:
     return show_done(g.client.change("POST", operation.path, example_of(_PLACES)))
 
 
-def _pending_order() -> dict[str, Any] | None:
+def _pending_order() -> JsonObject | None:
     """The newest order that waits for its payment."""
     found = g.client.find(_ORDERS, {"status": "pending", "limit": 1})
     return found["orders"][0] if found and found["orders"] else None

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
@@ -156,10 +156,10 @@ class Console:
         return self._sessions.visitor(cookies, host, _keys(work))
 
 
-def _environ(work: Work) -> dict[str, Any]:
+def _environ(work: Work) -> Any:
     """A request as WSGI has it."""
     request, target = work.request, work.target
-    scope = {
+    scope: Any = {  # a2wsgi declares ASGI's types again
         "type": "http",
         "http_version": "1.1",
         "method": request.method,
@@ -170,8 +170,8 @@ def _environ(work: Work) -> dict[str, Any]:
         "headers": request.headers.items(),
         "client": request.client,
     }
-    # a2wsgi declares ASGI's types again.
-    environ = cast(dict[str, Any], build_environ(cast(Any, scope), cast(Any, BytesIO(work.upload))))
+    body: Any = BytesIO(work.upload)
+    environ: Any = build_environ(scope, body)
     environ["CONTENT_LENGTH"] = str(len(work.upload))
     return environ
 

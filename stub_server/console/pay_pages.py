@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound
 
+from ..contract.source import JsonObject
 from ..core.clock import parse_iso
 from ..server.request import CONTROL
 from .actions import go
@@ -60,7 +61,7 @@ def begin() -> None:
 
 
 @payers.context_processor
-def shown_in_all() -> dict[str, Any]:
+def shown_in_all() -> JsonObject:
     """What the templates of payers use."""
     others = {
         name: each["name"] for name, each in contracts().payer_texts.items() if each is not g.texts
@@ -128,19 +129,19 @@ def _address(ident: str) -> str:
 
 def _order(ident: str) -> Any:
     """The order as the control surface shows it. Raises NotFound, also for a wrong key."""
+    if _ID(ident) is None:
+        raise NotFound
     try:
-        if _ID(ident) is None:
-            raise NotFound
-        g.clock = g.client.get(f"{CONTROL}/clock")
-        shown = g.client.get(f"{CONTROL}/orders/{ident}")
-        expected = urlsplit(shown["pay_url"]).query
-        if expected and not hmac.compare_digest(expected.encode(), f"k={_key()['k']}".encode()):
-            raise NotFound
-        return shown
-    except (NotFound, Refused) as error:
-        if isinstance(error, Refused) and error.status >= 500:
+        g.clock = g.client.control("clock")
+        shown = g.client.control(f"orders/{ident}")
+    except Refused as error:
+        if error.status >= 500:
             raise HTTPException(error.message, Response(error.message, error.status)) from None
         raise NotFound from None
+    expected = urlsplit(shown["pay_url"]).query
+    if expected and not hmac.compare_digest(expected.encode(), f"k={_key()['k']}".encode()):
+        raise NotFound
+    return shown
 
 
 def _page(shown: Any, problem: str | None = None) -> str:

@@ -56,8 +56,7 @@ def front_wanted() -> str:
 
     HTML for browsers, which name it, and Markdown for programs that name nothing.
     """
-    named = {name for name, quality in request.accept_mimetypes if quality}
-    return wanted("/") if named & {HTML, MARKDOWN, JSON} else MARKDOWN
+    return wanted("/") if _accepted().keys() & {HTML, MARKDOWN, JSON} else MARKDOWN
 
 
 def wanted(path: str) -> str:
@@ -67,12 +66,16 @@ def wanted(path: str) -> str:
     """
     if path.endswith(".md"):
         return MARKDOWN
-    accepted = request.accept_mimetypes
-    named = {name: quality for name, quality in accepted if quality}
+    named = _accepted()
     for kind in (MARKDOWN, JSON):
         if kind in named and named[kind] >= named.get(HTML, 0):
             return kind
     return HTML
+
+
+def _accepted() -> dict[str, float]:
+    """The qualities of the media types that `Accept` names."""
+    return {name: quality for name, quality in request.accept_mimetypes if quality}
 
 
 def markdown(text: str, status: int = 200) -> Response:

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flask import Response, abort, g, render_template, request
 
 from ..contract.secrets import REDACTED
+from ..contract.source import JsonObject
 from ..server.journal.entries import OF_THE_CONNECTION
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
-from .actions import go, plain_text, show_done
+from .actions import go, kept, plain_text, show_done, steps_of
 from .addresses import here
 from .filters import Change, changes, in_one_line, pretty, read_json
 from .forms import listed
@@ -39,7 +39,7 @@ _CHOOSING = ("id", "limit", "page")  # parameters of lists, of which none waits
 class Touched(NamedTuple):
     """A record that a request changed, and in which members."""
 
-    record: dict[str, Any]
+    record: JsonObject
     page: int  # of its history, a version on each
     body: Any
     differences: list[Change]
@@ -61,15 +61,11 @@ def requests() -> str:
 @pages.get("/requests/<ident>")
 def one_request(ident: str) -> str:
     """One request with all that is known of it."""
-    shown = _request(ident)
+    shown = kept(ident)
     operation = contracts().operation(shown["operationId"])
     explanation = shown["explanation"] or {}
     nearest, place = explanation.get("nearest"), explanation.get("contract") or {}
-    steps = (
-        g.client.get(f"{CONTROL}/steps", {"cause": ident, "limit": 100})["steps"]
-        if shown["step"]
-        else []
-    )
+    steps = steps_of(shown, 100) if shown["step"] else []
     return render_template(
         "console/request.html",
         shown=shown,
@@ -99,22 +95,18 @@ def whole(path: str) -> Response:
 @pages.post("/requests/<ident>/send")
 def send_request(ident: str) -> Response:
     """Send a request again that the journal has kept whole."""
-    shown = _request(ident)
+    shown = kept(ident)
     return _send([shown | shown["request"]] if shown["curl"] else [])
 
 
 @pages.post("/requests/<ident>/nearest")
 def send_nearest(ident: str) -> Response:
     """Send the nearest request, and what it needs before."""
-    explanation = _request(ident)["explanation"] or {}
+    explanation = kept(ident)["explanation"] or {}
     return _send((explanation.get("nearest") or {}).get("calls", []))
 
 
-def _request(ident: str) -> Any:
-    return g.client.get(f"{CONTROL}/requests/{quote(ident, safe='')}")["request"]
-
-
-def _send(calls: list[dict[str, Any]]) -> Response:
+def _send(calls: list[JsonObject]) -> Response:
     """Send calls of the journal until one is refused; the page of the last one shows what
     became of it.
     """
@@ -131,7 +123,7 @@ def _send(calls: list[dict[str, Any]]) -> Response:
     )
 
 
-def _question(call: dict[str, Any]) -> Question:
+def _question(call: JsonObject) -> Question:
     """A call of the journal with the ready token, without what was of its connection and what the
     journal left out.
     """
@@ -147,7 +139,7 @@ def _question(call: dict[str, Any]) -> Question:
 # -- what a request did
 
 
-def _touched(step: dict[str, Any]) -> Iterator[Touched]:
+def _touched(step: JsonObject) -> Iterator[Touched]:
     """The records of a step with what it changed in them."""
     for change in step["changes"][:_SHOWN]:
         path = f"{CONTROL}/records/{change['resource']}/{change['id']}/history"
@@ -158,7 +150,7 @@ def _touched(step: dict[str, Any]) -> Iterator[Touched]:
         yield Touched(change, len(newer) + 1, now, changes(was, now))
 
 
-def _delivery(ident: str) -> dict[str, Any]:
+def _delivery(ident: str) -> JsonObject:
     """What has become of a delivery."""
     found = g.client.find(f"{CONTROL}/records/webhook_logs/{ident}/history", {"limit": 1})
     newest = found["versions"][0]["body"] if found else None

@@ -4,10 +4,11 @@ on, and its file.
 
 from itertools import groupby
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
+from ..contract.source import JsonObject
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
 from .actions import act, go, show_done
@@ -28,8 +29,8 @@ def list_sandboxes() -> str:
     """Sandboxes, snapshots, steps."""
     glob = request.args.get("name", "").strip()
     asked = {"page": request.args.get("page", ""), "table": request.args.get("table", "")}
-    steps = g.client.get(f"{CONTROL}/steps", {"limit": _STEPS, **asked})
-    snapshots = g.client.get(f"{CONTROL}/snapshots", {"limit": 100})
+    steps = g.client.control("steps", {"limit": _STEPS, **asked})
+    snapshots = g.client.control("snapshots", {"limit": 100})
     newest = steps["steps"][0]["step"] if steps["steps"] else 0
     if steps["pagination"]["has_prev"] or asked["table"]:
         newest = None
@@ -41,7 +42,7 @@ def list_sandboxes() -> str:
         pagination=steps["pagination"],
         newest=newest,
         snapshots=snapshots["snapshots"],
-        settings=g.client.get(f"{CONTROL}/settings"),
+        settings=g.client.control("settings"),
     )
 
 
@@ -91,7 +92,7 @@ def rotate_sandbox() -> Response:
 def import_file() -> Response:
     """Put the sandbox of a file in the place of this one."""
     sent = request.files.get("file")
-    query = urlencode({"deliver": "true"} if request.form.get("deliver") else {})
+    query = "deliver=true" if request.form.get("deliver") else ""
     body = b"" if sent is None else sent.read()
     reply = g.client.send(
         Question("POST", f"{CONTROL}/import", query, {"content-type": _MEDIA}, body)
@@ -99,7 +100,7 @@ def import_file() -> Response:
     return show_done(reply, _HERE)
 
 
-def _delivers(step: dict[str, Any]) -> bool:
+def _delivers(step: JsonObject) -> bool:
     """Whether a step is that of a delivery: those that follow each other are folded."""
     cause = step["cause"]
     return cause["kind"] == "delivery" or str(cause["operation"]).startswith("webhook.")
@@ -108,7 +109,7 @@ def _delivers(step: dict[str, Any]) -> bool:
 def _listed(glob: str) -> Any:
     """The newest sandboxes, None for those who have the key of one alone."""
     try:
-        return g.client.get(f"{CONTROL}/sandboxes", {"name": glob, "limit": _LISTED})
+        return g.client.control("sandboxes", {"name": glob, "limit": _LISTED})
     except Refused as refused:
         if refused.code != "admin_key_required":
             raise

@@ -4,7 +4,6 @@ the visitor.
 
 from flask import Response, g, make_response, request
 
-from ..server.request import CONTROL
 from .actions import go
 from .addresses import here, own
 from .client import Refused
@@ -51,7 +50,7 @@ def _header_of(key: str) -> str | None:
     """
     for header in (ADMIN_KEY, CONTROL_KEY) if key else ():
         try:
-            g.client.with_keys({header: key}).get(f"{CONTROL}/clock")
+            g.client.with_keys({header: key}).control("clock")
         except Refused:
             continue
         return header

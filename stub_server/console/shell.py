@@ -11,13 +11,13 @@ from urllib.parse import quote
 from flask import Response, g, render_template, request
 from werkzeug.exceptions import HTTPException
 
+from ..contract.source import JsonObject
 from ..core.text import nearest
 from ..server.layers.routing import DOCS
-from ..server.request import CONTROL
 from .actions import done, go
 from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
-from .filters import ZONES, words
+from .filters import ZONES
 from .pages import GUIDE
 from .programs import HTML
 from .sessions import cookie_name
@@ -99,7 +99,7 @@ def load_head() -> None:
     """
     if "clock" in g:
         return
-    g.clock = g.client.get(f"{CONTROL}/clock")
+    g.clock = g.client.control("clock")
     g.done = done() if request.method == "GET" else None
 
 
@@ -133,7 +133,7 @@ def give_cookie(response: Response, ident: str, path: str) -> None:
 
 
 @pages.app_context_processor
-def shared() -> dict[str, Any]:
+def shared() -> JsonObject:
     """What templates use."""
     known = contracts()
     return {
@@ -145,8 +145,8 @@ def shared() -> dict[str, Any]:
         "url_of": lambda name: known.url + ("" if name == "default" else f"/s/{quote(name)}"),
         "known": known,
         "zones": ZONES,
-        "now_pages": [(path, words(path)) for path in NOW],
-        "foot_pages": [(path, words(path)) for path in FOOT],
+        "now_pages": NOW,
+        "foot_pages": FOOT,
         "token_of": lambda: known.sessions.token(g.visitor.ident),
         "this_page": request.full_path.rstrip("?"),
         "sandboxes": _sandboxes,
@@ -157,7 +157,7 @@ def shared() -> dict[str, Any]:
 def _sandboxes() -> list[str]:
     """The names of the sandboxes that the head offers; none for those who have the key of one."""
     try:
-        found = g.client.get(f"{CONTROL}/sandboxes", {"limit": 50})["sandboxes"]
+        found = g.client.control("sandboxes", {"limit": 50})["sandboxes"]
     except Refused:
         return []
     return sorted(

@@ -5,11 +5,11 @@ that pages join.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from flask import Blueprint, current_app
 
 from ..contract.document import Document, Operation
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from ..settings import Settings
 from ..version import __version__
@@ -46,7 +46,7 @@ class Contracts:
     settings: Settings
     scenarios: list[str]
     personas: dict[str, str]
-    payer_texts: dict[str, dict[str, Any]]
+    payer_texts: dict[str, JsonObject]
     sessions: Sessions
     leaves: Leaves
     guide: Guide

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from ..contract.source import METHODS, Json
 from ..core.problem import NotFound
-from ..core.text import nearest
+from ..core.text import did_you_mean
 
 _DATA = frozenset(("example", "examples", "value", "default", "enum"))
 """Members whose value is no part of the contract's form."""
@@ -23,6 +23,9 @@ _PART = (
     "A part of the contract. Without a query, this address answers the whole contract, with what"
     " all operations share."
 )
+
+
+_HEAD = ("openapi", "info", "servers", "security")
 
 
 class Slice(NamedTuple):
@@ -42,17 +45,13 @@ class Slice(NamedTuple):
     def check(self, data: Json) -> None:
         """Raises NotFound for a name that the contract does not have."""
         operations = [raw for _, _, raw in _operations(data)]
-        ids, tags = (
-            [raw["operationId"] for raw in operations],
-            sorted({raw["tags"][0] for raw in operations}),
-        )
+        ids = [raw["operationId"] for raw in operations]
+        tags = sorted({raw["tags"][0] for raw in operations})
         for kind, name, known in (("operation", self.operation, ids), ("tag", self.tag, tags)):
             if name is not None and name not in known:
-                near = nearest(name, known)
-                advice = f"Did you mean {near}?" if near else "/llms.txt says how to find one."
                 raise NotFound(
                     f"The contract has no {kind} {name[:200]}.",
-                    advice=advice,
+                    advice=did_you_mean(name, known).strip() or "/llms.txt says how to find one.",
                     code="route_not_found",
                 )
 
@@ -67,11 +66,7 @@ class Slice(NamedTuple):
                 paths.setdefault(path, shared)[method] = raw
         paths = _plain(paths)
         tags = {raw["tags"][0] for _, _, raw in _operations({"paths": paths})}
-        head = {
-            key: value
-            for key, value in data.items()
-            if key in ("openapi", "info", "servers", "security")
-        }
+        head = {key: data[key] for key in _HEAD if key in data}
         head["info"] = data["info"] | {"description": _PART}
         return {
             **_plain(head),

@@ -1,13 +1,13 @@
 """Webhooks, deliveries with their attempts and signatures, and the certification of receivers."""
 
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
 from flask import Response, abort, g, render_template, request
 
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
-from .actions import show_done
+from .actions import kept, show_done
 from .forms import filled, listed, members
 from .shell import load_head
 from .site import pages
@@ -64,10 +64,10 @@ def certify_webhook(ident: UUID) -> Response:
     return show_done(reply, None if reply.is_refused else report)
 
 
-@pages.get("/webhooks/<uuid:ident>/certificates/<kept>")
-def certificate(ident: UUID, kept: str) -> str:
+@pages.get("/webhooks/<uuid:ident>/certificates/<request_id>")
+def certificate(ident: UUID, request_id: str) -> str:
     """The report on a receiver, as the journal has it."""
-    found = g.client.get(f"{CONTROL}/requests/{quote(kept, safe='')}")["request"]
+    found = kept(request_id)
     body = found["response"]["body"]
     report = body.get("certificate") if isinstance(body, dict) else None
     if report is None:
@@ -102,6 +102,6 @@ def _with_key(method: str, path: str, body: Any) -> Response | str:
     return render_template("console/webhook_key.html", webhook=reply.json["webhook"])
 
 
-def _deliveries(operation: str, path: str) -> dict[str, Any]:
+def _deliveries(operation: str, path: str) -> JsonObject:
     """A page of deliveries with its filters."""
     return listed(path, operation, _LISTED, first=("status", "event_type", "event_id"), logs=[])

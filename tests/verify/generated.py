@@ -103,7 +103,7 @@ def _of_bounds(catalogue: Catalogue, operation: Operation) -> Found:
         (Slot(operation, (f"?{name}",)), document.resolve(node))
         for name, (_, node) in queried(operation).items()
     ]
-    for path, node, is_required in members(document, catalogue.body(operation) or {}):
+    for path, node, is_required in members(document, document.resolve(operation.body or {})):
         if is_required:
             yield (
                 f"misses {'.'.join(path)}",
@@ -144,7 +144,7 @@ def shown_members(catalogue: Catalogue, resource: Resource, operation: Operation
     """The optional members of a body that the record shows."""
     document = catalogue.document
     found = []
-    for path, _, is_required in members(document, catalogue.body(operation) or {}):
+    for path, _, is_required in members(document, document.resolve(operation.body or {})):
         node = document.schema(resource.schema)
         for step in path:
             node = document.resolve(node.get("properties", {}).get(step, {}))
@@ -450,7 +450,8 @@ def _move(request: Request, operation: Operation, field: str) -> Move:
 
 
 def _names_state(catalogue: Catalogue, operation: Operation, field: str) -> bool:
-    return field in (catalogue.body(operation) or {}).get("properties", {})
+    schema = catalogue.document.resolve(operation.body or {})
+    return field in schema.get("properties", {})
 
 
 def _refuses(

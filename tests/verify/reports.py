@@ -56,7 +56,7 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
     rows = {name: dict.fromkeys(GROUPS, "ok") for name in ("createCustomer", "listOrders")}
     rows["createCustomer"] |= {"accepts": "diverges", "persists": "diverges", "transitions": "none"}
     rows["listOrders"] |= {"filters": "unreached"}
-    divergences = merged(findings, document(), rows)
+    divergences = merged(findings, document(), rows, {}, ())
     for divergence in divergences:
         divergence.line = where().line(divergence.pointer)
         divergence.overlay = overlay

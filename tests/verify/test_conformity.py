@@ -12,6 +12,7 @@ from stub_server.contract.document import Document
 from stub_server.tools.verify.conformity import Conformity
 from stub_server.tools.verify.exchange import Exchange
 from stub_server.tools.verify.findings import RANKS, Finding
+from stub_server.tools.verify.showing import Showing
 
 from ..support.contract import document
 from .exchanges import HEADERS, example, exchange
@@ -21,7 +22,7 @@ CUSTOMERS, CUSTOMER = "/v2/customers", "/v2/customers/7"
 
 @pytest.fixture(scope="module")
 def conformity() -> Conformity:
-    return Conformity(document())
+    return Conformity(document(), Showing(document()))
 
 
 def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
@@ -122,7 +123,7 @@ def test_a_member_that_a_part_of_allof_requires_is_named() -> None:
     schemas = raw["components"]["schemas"]
     schemas["Customer"]["allOf"] = [{"required": ["nickname"]}]
     schemas["Plan"] = {"allOf": [schemas["Plan"]]}
-    conformity = Conformity(Document(raw))
+    conformity = Conformity(Document(raw), Showing(Document(raw)))
     seen = found(conformity, exchange("GET", CUSTOMERS, 200, example("CustomerPage")))
     assert ["listCustomers answers 200 without customers[].nickname."] == [
         each.title for each in seen

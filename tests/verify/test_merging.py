@@ -1,17 +1,24 @@
 """Findings with one cause are one divergence."""
 
 import random
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
 
-from stub_server.tools.verify.findings import CLASSES, SEVERITY, Said
+from stub_server.tools.verify.findings import CLASSES, SEVERITY, Divergence, Finding, Said
 from stub_server.tools.verify.merging import basis_of, merged
 
 from ..support.contract import document
 from .reports import NAME, finding
 
 EVERY = tuple(document().operations)
+
+
+def divergences(
+    found: Collection[Finding], probed: Collection[str] = EVERY, answered: Collection[str] = ()
+) -> list[Divergence]:
+    return merged(found, document(), probed, {}, answered)
 
 
 def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> (
@@ -23,7 +30,7 @@ def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_clas
         for name in (EVERY[9], EVERY[2])
     ]
     random.Random(1).shuffle(found)
-    told = [(each.kind, each.operation) for each in merged(found, document(), EVERY)]
+    told = [(each.kind, each.operation) for each in divergences(found)]
     expected = [(kind, name) for kind in SEVERITY for name in (EVERY[2], EVERY[9])]
     expected.remove(("idempotency", EVERY[9]))  # a key that is ignored is one cause
     assert expected == told
@@ -38,7 +45,7 @@ def test_a_class_in_more_than_half_of_the_probed_operations_is_one(
     found = [
         finding("auth", name, f"#/paths/{number}") for number, name in enumerate(probed[:shown])
     ]
-    told = merged([*found, finding("schema", EVERY[7])], document(), probed)
+    told = divergences([*found, finding("schema", EVERY[7])], probed)
     assert is_everywhere is (len(told) == 2)
     assert is_everywhere is told[0].title.startswith("everywhere: ")
     assert not told[-1].title.startswith("everywhere")
@@ -71,7 +78,7 @@ def test_the_basis_is_that_of_the_nearest_place(pointer: str, basis: str) -> Non
 
 def test_an_operation_that_has_answered_is_not_missing() -> None:
     found = [finding("missing-operation", target=Said(404, "no such record")), finding("schema")]
-    told = merged(found, document(), EVERY, answered=["createCustomer"])
+    told = divergences(found, answered=["createCustomer"])
     assert ["error-code", "schema"] == [each.kind for each in told]
 
 
@@ -91,7 +98,7 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
             ),
             finding("laxer", "listPlans", f"{pointer}/schema", cause="a value that is not listed"),
         ]
-    [one] = merged(found, document(), EVERY)
+    [one] = divergences(found)
     assert ("filter", 6) == (one.kind, one.count)
     assert "listPlans ignores created_since, search, status" == one.title.replace(
         "status, search", "search, status"
@@ -103,15 +110,13 @@ def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
     found = [
         finding("laxer", pointer=NAME.replace("name", member), cause="null") for member in members
     ]
-    [one] = merged(found, document(), EVERY)
+    [one] = divergences(found)
     assert one.title.endswith("(and 2 other places)")
     sizes = [
         replace(each, cause=f"{size} characters")
         for size, each in zip((121, 255, 41), found, strict=True)
     ]
-    assert 2 == len(
-        merged([*sizes, *(replace(each, cause="left out") for each in found)], document(), EVERY)
-    )
+    assert 2 == len(divergences([*sizes, *(replace(each, cause="left out") for each in found)]))
 
 
 def test_what_an_operation_does_not_store_is_one_divergence() -> None:
@@ -120,7 +125,7 @@ def test_what_an_operation_does_not_store_is_one_divergence() -> None:
         finding("not-persisted", pointer=place + name, cause=name)
         for name in ("metadata", "phones")
     ]
-    [one] = merged(found, document(), EVERY)
+    [one] = divergences(found)
     assert "createCustomer does not store metadata, phones" == one.title
 
 
@@ -134,10 +139,10 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
         )
         for number, check in enumerate(checks)
     ]
-    [one] = merged(found, document(), EVERY)
+    [one] = divergences(found)
     assert 4 == one.count
     others = [replace(each, target=Said(422, each.cause)) for each in found]
-    assert 4 == len(merged(others, document(), EVERY))
+    assert 4 == len(divergences(others))
 
 
 def test_records_that_other_probes_need_are_refused_for_one_cause() -> None:
@@ -145,4 +150,4 @@ def test_records_that_other_probes_need_are_refused_for_one_cause() -> None:
         finding("stricter", cause=f"make {role}", group="setup")
         for role in ("the plan", "the plan more")
     ]
-    assert 1 == len(merged(found, document(), EVERY))
+    assert 1 == len(divergences(found))

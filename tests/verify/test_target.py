@@ -10,6 +10,7 @@ import time
 import pytest
 
 from stub_server.tools.verify.exchange import Answer, Request
+from stub_server.tools.verify.options import Options
 from stub_server.tools.verify.target import AT_ONCE, Target
 
 from .bad import Speak, speaking
@@ -26,7 +27,7 @@ def sent(url: str, *requests: Request, proxy: str | None = None) -> list[Answer]
     """The answers to requests that are sent at once."""
 
     async def send() -> list[Answer]:
-        target = Target(url, (), None, lambda _: None, proxy)
+        target = Target(Options(url, "", proxy=proxy), lambda _: None)
         try:
             return [*await asyncio.gather(*(target.send(request) for request in requests))]
         finally:

@@ -14,7 +14,7 @@ from stub_server.cli import serving
 from stub_server.server.connection import Limits
 from stub_server.settings import Settings
 from stub_server.tools.verify.exchange import Answer, Exchange, Request
-from stub_server.tools.verify.judging import Options
+from stub_server.tools.verify.options import Options
 from stub_server.tools.verify.run import Runner
 
 from ..support.live import NO_TLS

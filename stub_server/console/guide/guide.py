@@ -140,10 +140,10 @@ class Guide:
         if near is not None:
             return near, f"/guide/{near}"
         word = address.replace("\0", " ").strip()[:_LONGEST_NAME].lower()
-        results = self.search(word) if word else []
-        found = (each for each in results if word in each.heading.lower())
-        section = next(found, None)
-        return section and (section.heading, section.path)
+        for each in self.search(word) if word else ():
+            if word in each.heading.lower():
+                return each.heading, each.path
+        return None
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
@@ -159,11 +159,9 @@ class Guide:
 
     def _source(self, name: str) -> str:
         text = (self._root / name).read_text(encoding="utf-8")
-        return (
-            text
-            if name.endswith(".md")
-            else f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
-        )
+        if name.endswith(".md"):
+            return text
+        return f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
 
     def _page(self, name: str) -> Page:
         address, tokens = self._addresses[name], parsed(self._source(name))
@@ -276,32 +274,20 @@ class Guide:
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, float, str]]:
         for name, address in self._addresses.items():
-            page, factor = (
-                self.pages[address],
-                _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0),
-            )
-            for part in filter(lambda part: part.text, page.sections):
-                path = f"/guide{address and '/'}{address}" + (
-                    f"#{part.anchor}" if part.level > 1 else ""
-                )
-                yield (
-                    path,
-                    page.title,
-                    part.heading,
-                    part.text,
-                    factor,
-                    " ".join(_asked(part.heading)),
-                )
+            page = self.pages[address]
+            factor = _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0)
+            for part in page.sections:
+                if not part.text:
+                    continue
+                path = f"/guide{address and '/'}{address}"
+                if part.level > 1:
+                    path += f"#{part.anchor}"
+                asked = " ".join(_asked(part.heading))
+                yield path, page.title, part.heading, part.text, factor, asked
         for entry in self._entries:
+            path, text = f"/docs/{entry.name}", entry.text.replace("`", "")
             asked = " ".join(_asked(entry.summary))
-            yield (
-                f"/docs/{entry.name}",
-                entry.kind,
-                entry.name,
-                entry.text.replace("`", ""),
-                1.0,
-                asked,
-            )
+            yield path, entry.kind, entry.name, text, 1.0, asked
 
 
 def marked(excerpt: str) -> str:

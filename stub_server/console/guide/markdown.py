@@ -16,6 +16,8 @@ _PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n+", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 _LEVELS = ("h1", "h2", "h3")
 """The headings that begin a section."""
+Address = Callable[[str], str | None]
+"""The address of what a text names, None for what has none."""
 
 
 class Section(NamedTuple):
@@ -38,9 +40,7 @@ def parsed(source: str) -> list[Token]:
     return tokens
 
 
-def rendered(
-    tokens: list[Token], link: Callable[[str], str | None], operation: Callable[[str], str | None]
-) -> str:
+def rendered(tokens: list[Token], link: Address, operation: Address) -> str:
     """A file as HTML, by its tokens, which are changed.
 
     `link` answers the address of a target, None to leave the link out; `operation` that of an id,
@@ -70,7 +70,7 @@ def sections(tokens: list[Token]) -> list[Section]:
     return found
 
 
-def relinked(source: str, link: Callable[[str], str | None]) -> str:
+def relinked(source: str, link: Address) -> str:
     """A file as Markdown, whose links lead where `link` says; without those that lead nowhere, and
     without pictures.
     """
@@ -89,9 +89,7 @@ def plain(token: Token) -> str:
     return "".join(" " if child.type == "softbreak" else child.content for child in token.children)
 
 
-def _linked(
-    children: list[Token], link: Callable[[str], str | None], operation: Callable[[str], str | None]
-) -> Iterator[Token]:
+def _linked(children: list[Token], link: Address, operation: Address) -> Iterator[Token]:
     """The tokens of a line: links lead to pages of the guide, and the id of an operation
     to its page.
     """

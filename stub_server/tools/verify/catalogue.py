@@ -140,10 +140,6 @@ class Catalogue:
                 return resource
         return None
 
-    def body(self, operation: Operation) -> Json | None:
-        """The schema of the body that an operation takes, or None."""
-        return None if operation.body is None else self.document.resolve(operation.body)
-
 
 def path_names(operation: Operation) -> list[str]:
     """The names of the parameters in the path of an operation."""
@@ -193,11 +189,9 @@ def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     """A JSON value in which each plain value is what `change` makes of it."""
     if isinstance(value, Mapping):
         return {name: with_leaves(inner, change) for name, inner in value.items()}
-    return (
-        [with_leaves(inner, change) for inner in value]
-        if isinstance(value, list)
-        else change(value)
-    )
+    if isinstance(value, list):
+        return [with_leaves(inner, change) for inner in value]
+    return change(value)
 
 
 # -- pointers and schemas

@@ -31,10 +31,9 @@ _VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-
 class Conformity:
     """One per contract."""
 
-    def __init__(self, document: Document, showing: Showing | None = None) -> None:
+    def __init__(self, document: Document, showing: Showing) -> None:
         """Compile nothing yet: schemas are compiled when an answer needs them."""
-        self._document = document
-        self._showing = showing or Showing(document)
+        self._document, self._showing = document, showing
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
         self._validators: dict[str, Validator] = {}
         answers = document.raw.get("x-server-answers", {})
@@ -67,9 +66,9 @@ class Conformity:
 
     def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """The same without the exchange."""
-        return (
-            self._elsewhere(exchange) if operation is None else self._compared(exchange, operation)
-        )
+        if operation is None:
+            return self._elsewhere(exchange)
+        return self._compared(exchange, operation)
 
     def learn_nowhere(self, exchange: Exchange) -> None:
         """Learn from the answer to a path that does not exist: any other 404 comes from
@@ -90,9 +89,7 @@ class Conformity:
             yield Finding(
                 "server-error", "#/paths", "", f"An unknown path is answered {status}.", expected
             )
-        elif status not in _ABSENT and request.path.split("/")[1:2] in [
-            [name] for name in self._beginnings
-        ]:
+        elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
             title = f"{shown} is answered {status}, and the contract does not have it."
             yield Finding("undocumented-operation", "#/paths", shown, title, expected)
 
@@ -170,10 +167,8 @@ class Conformity:
                 status == 401 and name.lower() == "www-authenticate"
             )
             if is_due and exchange.answer.header(name) is None:
-                raw = self._document.resolve(operation.raw["responses"][str(status)])["headers"][
-                    name
-                ]
-                where = raw.get("$ref") or below(pointer, "headers", name)
+                raw = self._document.resolve(operation.raw["responses"][str(status)])
+                where = raw["headers"][name].get("$ref") or below(pointer, "headers", name)
                 title = f"{operation.id} answers {status} without the header {name}."
                 yield Finding("missing-header", where, name, title, Said(status, f"header {name}"))
 
@@ -181,10 +176,8 @@ class Conformity:
         self, answer: Answer, operation: Operation, response: Response, pointer: str, body: Any
     ) -> Iterator[Finding]:
         media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-        says, wanted = (
-            f"{operation.id} answers {answer.status}",
-            " or ".join(response.media) or "no body",
-        )
+        says = f"{operation.id} answers {answer.status}"
+        wanted = " or ".join(response.media) or "no body"
         wrong = ""
         if not response.media:
             wrong = "with a body" if answer.body else ""
@@ -256,18 +249,10 @@ class Conformity:
             wanted, limit = shape(schema, self._document), schema.get(keyword)
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
-            title, got = (
-                f"{says} with {name} that is not {wanted}.",
-                f"{name}: {self._showing.value(error.instance)}",
-            )
-            yield Finding(
-                "schema",
-                pointer,
-                f"{name}: {keyword}",
-                title,
-                Said(status, f"{name}: {wanted}"),
-                got,
-            )
+            title = f"{says} with {name} that is not {wanted}."
+            got = f"{name}: {self._showing.value(error.instance)}"
+            expected = Said(status, f"{name}: {wanted}")
+            yield Finding("schema", pointer, f"{name}: {keyword}", title, expected, got)
 
 
 def _answer_to_path(exchange: Exchange) -> bytes:

@@ -15,6 +15,7 @@ import yaml
 from ...contract.document import Document, Operation
 from ...contract.source import ContractError, Place, json_path, unescaped
 from ...core.record import Body
+from ...settings import Overlays
 from .catalogue import located, pointer_of
 from .findings import Divergence, Finding, Report
 from .merging import EVERYWHERE, Ledger
@@ -56,9 +57,8 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
     """Set the actions of the divergences that an overlay closes, each of them proved."""
     for each in divergences:
         each.is_tried = True
-        each.overlay = (
-            {"actions": actions} if (actions := _actions_of(each, seen.document)) else None
-        )
+        actions = _actions_of(each, seen.document)
+        each.overlay = {"actions": actions} if actions else None
     candidates = [each for each in divergences if each.overlay]
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"
@@ -87,9 +87,7 @@ def _is_closed(it: Divergence, before: Ledger, after: Collection[Finding]) -> bo
     return True
 
 
-def _followed(
-    candidates: list[Divergence], overlays: tuple[Path, ...], file: Path
-) -> list[Divergence]:
+def _followed(candidates: list[Divergence], overlays: Overlays, file: Path) -> list[Divergence]:
     """The candidates with which a server starts. `file` has their actions then."""
 
     def starts(some: list[Divergence]) -> bool:

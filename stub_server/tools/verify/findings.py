@@ -71,6 +71,8 @@ GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
 
 
+Rows = dict[str, dict[str, str]]
+"""By operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`."""
 LONGEST = 300  # characters of an excerpt
 _MOST_NAMES = 5
 
@@ -199,7 +201,6 @@ class Report:
 
     `contract` has version and digest of the contract, `hidden` counts the divergences that a
     baseline hides, and `tag` is in the names of the run's records. `notes` are for the terminal.
-    `rows` have, by operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`.
     """
 
     target: str
@@ -209,7 +210,7 @@ class Report:
     requests: int
     exit: int
     coverage: float
-    rows: dict[str, dict[str, str]]
+    rows: Rows
     divergences: list[Divergence]
     seed: int = 0
     unreached: list[Unreached] = field(default_factory=list)

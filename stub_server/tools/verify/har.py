@@ -66,7 +66,7 @@ def read(file: Path, base_url: str | None = None) -> Archive:
             left_out[found] += 1
         else:
             exchanges.append(found)
-    return Archive(exchanges, dict(left_out))
+    return Archive(exchanges, left_out)
 
 
 def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:

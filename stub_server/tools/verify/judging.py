@@ -6,7 +6,6 @@ import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -27,8 +26,9 @@ from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import BESIDE, CLASSES, RANKS, Finding, Said
+from .findings import BESIDE, RANKS, Finding, Said
 from .merging import Ledger
+from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
 from .showing import Showing
 from .target import Rights, Target
@@ -37,38 +37,6 @@ _INVALID = (400, 422)
 _REFUSED = {401: "auth", 403: "scope"}
 _SEVERAL = frozenset(("schema", "value"))
 """Classes of which an answer may have several findings, each with its own cause."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of a run, as the command has them.
-
-    `only` and `skip` are operationIds, tags or classes.
-    """
-
-    url: str
-    token: str
-    write: bool = False
-    charges: bool = False
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    budget: float = 120.0
-    settle: float = 2.0
-    seed: int = 42
-    overlays: tuple[Path, ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    trusted: str | None = None
-    proxy: str | None = None
-
-    @property
-    def classes(self) -> set[str]:
-        """The classes that `only` names."""
-        return CLASSES.keys() & set(self.only)
-
-    def includes(self, operation: Operation) -> bool:
-        """Whether the run is about an operation."""
-        names, wanted = {operation.id, operation.tag}, set(self.only) - self.classes
-        return not names & set(self.skip) and (not wanted or bool(names & wanted))
 
 
 class Learned:
@@ -114,14 +82,7 @@ class Run(Ledger):
         super().__init__(options.overlays)
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
-        self.target = Target(
-            options.url,
-            options.headers,
-            options.trusted,
-            on_exchange,
-            options.proxy,
-            options.token,
-        )
+        self.target = Target(options, on_exchange)
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")

@@ -5,15 +5,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path
-from types import MappingProxyType
 
 from ...app import data_dir
 from ...contract.document import JSON, Document
 from ...contract.source import unescaped
 from ...core.text import counted
+from ...settings import Overlays
 from .catalogue import below, canonical, located, pointer_of
-from .findings import GROUPS, SEVERITY, Divergence, Finding, listed
+from .findings import GROUPS, SEVERITY, Divergence, Finding, Rows, listed
 from .where import Where
 
 EVERYWHERE = "everywhere"
@@ -66,20 +65,22 @@ _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/properties/([^/]+)").match
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
 _Causes = dict[str, list[Finding]]
+Pairs = set[tuple[str, int]]
+"""OperationIds with statuses."""
 
 
 class Ledger:
     """What was found and answered, by the contract.
 
-    `pairs` are operationIds with statuses; `groups` are by operationId, `suspected` by class.
+    `pairs` are those of answers; `groups` are by operationId, `suspected` by class.
     """
 
-    def __init__(self, overlays: tuple[Path, ...]) -> None:
+    def __init__(self, overlays: Overlays) -> None:
         """Raises ContractError."""
         self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
         self.document = self._where.document
         self.findings: list[Finding] = []
-        self.pairs: set[tuple[str, int]] = set()
+        self.pairs: Pairs = set()
         self.groups: dict[str, set[str]] = defaultdict(set)
         self.suspected: dict[str, set[str]] = defaultdict(set)
 
@@ -98,19 +99,19 @@ class Ledger:
             each.line = self._where.line(each.pointer)
         return found
 
-    def documented(self, operations: Iterable[str]) -> set[tuple[str, int]]:
+    def documented(self, operations: Iterable[str]) -> Pairs:
         """The documented statuses of operations."""
         known = self.document.operations
         return {(name, status) for name in operations for status in known[name].responses}
 
-    def coverage(self, pairs: set[tuple[str, int]]) -> float:
+    def coverage(self, pairs: Pairs) -> float:
         """Per cent of pairs of operation and status that were answered."""
         return round(100 * len(pairs & self.pairs) / (len(pairs) or 1), 1)
 
     def rows(
         self, operations: Iterable[str], divergences: Iterable[Divergence], unseen: str
-    ) -> dict[str, dict[str, str]]:
-        """By operationId, the state of each group; `unseen` of what every operation has."""
+    ) -> Rows:
+        """The states of the groups; `unseen` is that of what every operation has."""
         rows = {}
         for name in operations:
             row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
@@ -126,8 +127,8 @@ def merged(
     findings: Collection[Finding],
     document: Document,
     probed: Collection[str],
-    of_class: Mapping[str, Collection[str]] = MappingProxyType({}),
-    answered: Collection[str] = (),
+    of_class: Mapping[str, Collection[str]],
+    answered: Collection[str],
 ) -> list[Divergence]:
     """The divergences of a run: first what costs data or money, then in the order of `CLASSES`.
 

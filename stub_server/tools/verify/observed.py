@@ -16,6 +16,7 @@ from time import time
 import httpx2
 import orjson
 
+from ...settings import Overlays
 from .conformity import Conformity
 from .correcting import correct
 from .exchange import Answer, Exchange
@@ -34,7 +35,7 @@ MOST_WAITING = 1_000  # exchanges that wait to be judged
 class Observed(Ledger):
     """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
-    def __init__(self, target: str, mode: str, overlays: tuple[Path, ...] = ()) -> None:
+    def __init__(self, target: str, mode: str, overlays: Overlays) -> None:
         """`mode` is `har` or `proxy`. Raises ContractError."""
         super().__init__(overlays)
         self.requests = 0
@@ -97,9 +98,7 @@ class Observed(Ledger):
 class Watching:
     """One per proxy. `say` is called with the line of each exchange."""
 
-    def __init__(
-        self, target: str, say: Callable[[str], None], overlays: tuple[Path, ...] = ()
-    ) -> None:
+    def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
         self.observed = Observed(target, "proxy", overlays)
         self._showing = Showing(self.observed.document, target)
         self._target, self._say = target, say

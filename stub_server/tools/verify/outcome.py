@@ -13,11 +13,13 @@ import orjson
 from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
+from ...settings import Overlays
 from .findings import CLASSES, Finding, Report, Unreached, contract_of
 from .forms import FORMS, notes, overlay
 from .har import read
-from .judging import Options, Run
+from .judging import Run
 from .observed import Observed
+from .options import Options
 from .probes import costs
 from .run import Runner
 from .target import PERSON
@@ -51,7 +53,7 @@ def check_names(options: Options, document: Document) -> None:
 def of_recorded(
     file: Path,
     url: str | None,
-    overlays: tuple[Path, ...],
+    overlays: Overlays,
     known: Collection[str],
     *,
     corrects: bool = False,

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from ...contract.document import JSON, Operation
 from ...contract.formats import is_uuid
-from ...contract.source import Json
 from ...core.record import Body
 from .catalogue import (
     Catalogue,
@@ -169,11 +168,9 @@ class Roles:
         """
 
         def spell(leaf: Any) -> Any:
-            return (
-                _ROLE.sub(lambda found: self._by_role[found[1]][party], leaf)
-                if isinstance(leaf, str)
-                else leaf
-            )
+            if not isinstance(leaf, str):
+                return leaf
+            return _ROLE.sub(lambda found: self._by_role[found[1]][party], leaf)
 
         return with_leaves(value, spell)
 
@@ -287,12 +284,10 @@ class Builder:
                 found += [*self.needs(kind.create), kind]
         return [*{kind.key: kind for kind in found}.values()]
 
-    def properties(self, operation: Operation) -> Mapping[str, Json]:
+    def properties(self, operation: Operation) -> Any:
         """The schemas of the members of a body, by their names."""
-        properties: Mapping[str, Json] = (self.catalogue.body(operation) or {}).get(
-            "properties", {}
-        )
-        return properties
+        schema = self.document.resolve(operation.body or {})
+        return schema.get("properties", {})
 
     def harmless(self, operation: Operation, body: Any) -> Any:
         """The body with a webhook that reaches nobody and, if it is active, hears only the run's

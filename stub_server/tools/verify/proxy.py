@@ -126,14 +126,14 @@ class Proxy:
         # An answer that breaks off here breaks off for the client too: uvicorn ends the connection.
 
     def _request(self, scope: Scope, receive: Receive, sent: bytearray) -> httpcore2.Request:
-        host = urlsplit(self._target).netloc.encode()
+        parts = urlsplit(self._target)
+        host = parts.netloc.encode()
         headers = [(n, host if n == b"host" else v) for n, v in _passed_on(scope["headers"])]
         names = {name for name, _ in scope["headers"]}
         if b"transfer-encoding" in names:
             headers.append((b"transfer-encoding", b"chunked"))
         has_body = b"transfer-encoding" in names or b"content-length" in names
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
-        parts = urlsplit(self._target)
         return httpcore2.Request(
             scope["method"],
             self._target,

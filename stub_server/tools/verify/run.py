@@ -20,7 +20,8 @@ from .journeys.accepting import accepts
 from .journeys.listing import finds, finds_logs, reads
 from .journeys.records import depends, moves, remembers, unique
 from .journeys.refusing import limited, refuses_all, strangers
-from .judging import Options, Run
+from .judging import Run
+from .options import Options
 from .probes import Builder, Journey
 from .target import AT_ONCE, KEY, PERSON, Away, rights_of, together
 from .twin import Twin

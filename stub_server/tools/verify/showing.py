@@ -71,11 +71,10 @@ class Showing:
             return redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
 
         def without(headers: Headers) -> Headers:
-            shown = [
+            return tuple(
                 (name, REDACTED if name.lower() in _SECRET else line(value))
                 for name, value in headers
-            ]
-            return tuple(shown)
+            )
 
         sent, said = redactor.messages(request.body, answer.body, further=own)
         path, query = line(request.path), redactor.query(request.query, own)

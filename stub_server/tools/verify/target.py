@@ -18,6 +18,7 @@ import httpx2
 
 from ...contract.document import JSON, Operation
 from .exchange import Answer, Exchange, Request, base_of, bearer, texts_of
+from .options import Options
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
@@ -61,24 +62,14 @@ class _Lost(Exception):
 class Target:
     """One per run. Close it."""
 
-    def __init__(
-        self,
-        url: str,
-        headers: tuple[tuple[str, str], ...],
-        trusted: str | None,
-        on_exchange: Callable[[Exchange], None],
-        proxy: str | None = None,
-        token: str = "",
-    ) -> None:
-        """`url` is the parent of `/v2`; `headers` are sent with every request; `trusted` is a file
-        of certificates; `token` is the user's credential.
-
-        Without `proxy`, those of the environment are used (`HTTP_PROXY`, `HTTPS_PROXY`,
-        `NO_PROXY`).
+    def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
+        """Without a proxy among the options, those of the environment are used (`HTTP_PROXY`,
+        `HTTPS_PROXY`, `NO_PROXY`).
         """
+        trusted, proxy = options.trusted, options.proxy
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
-        self._base, self._headers, self._on_exchange = base_of(url), headers, on_exchange
-        self._bearer = bearer(token)
+        self._base, self._headers = base_of(options.url), options.headers
+        self._bearer, self._on_exchange = bearer(options.token), on_exchange
         self._client = httpx2.AsyncClient(
             # the client's limits are per read: a trickling answer would never exceed them
             timeout=None,

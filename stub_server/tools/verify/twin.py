@@ -5,7 +5,6 @@ Two of them have different seeds.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -16,7 +15,7 @@ from ...contract.document import JSON
 from ...core.record import Body
 from ...server.layers.inside import Question, ask
 from ...server.layers.routing import Application
-from ...settings import Settings
+from ...settings import Overlays, Settings
 from .exchange import Answer, Request, bearer
 from .target import PERSON, PUBLIC, Rights
 
@@ -44,7 +43,7 @@ class Fork(NamedTuple):
 class Twin:
     """One sandbox. Each journey gets a fork of it."""
 
-    def __init__(self, seed: int, overlays: tuple[Path, ...] = ()) -> None:
+    def __init__(self, seed: int, overlays: Overlays = ()) -> None:
         """Raises ContractError."""
         self._app: Application = create_app(
             # plain: its credentials follow from the seed

@@ -132,8 +132,10 @@ class Walk:
         if operation is None or not seen.both_accept:
             return None
         resource = self._builder.resource_of(operation)
-        read = None if resource is None else resource.read
-        if resource is None or read is None or read.id in self._run.rights.closed:
+        if resource is None or resource.read is None:
+            return None
+        read = resource.read
+        if read.id in self._run.rights.closed:
             return None
         if operation in resource.creates and probe.makes:
             path = read.path.replace(f"{{{resource.key}}}", placeholder(probe.makes))

@@ -69,14 +69,11 @@ def finds_logs(builder: Builder, operation: Operation, test: Operation) -> Journ
         yield builder.probe(
             test, SETUP, "send a test", body={"event_type": event}, makes="the log", keeps=True
         )
-    narrowed = (
-        {"limit": "100"}
-        if "{" in operation.path
-        else {"webhookId": "{the webhook}", "limit": "100"}
-    )
-    yield from _lists(
-        builder, operation, narrowed, {"event_type": _TESTS[0], "event_id": "{the log event}"}
-    )
+    narrowed = {"limit": "100"}
+    if "{" not in operation.path:
+        narrowed = {"webhookId": "{the webhook}"} | narrowed
+    shown = {"event_type": _TESTS[0], "event_id": "{the log event}"}
+    yield from _lists(builder, operation, narrowed, shown)
 
 
 def _lists(
@@ -203,11 +200,9 @@ def _matching(builder: Builder, name: str, schema: Json, shown: Any) -> Iterator
 def _found(value: Any, name: str) -> Any:
     if not isinstance(value, dict):
         return None
-    return (
-        value[name]
-        if name in value
-        else next(filter(None, (_found(v, name) for v in value.values())), None)
-    )
+    if name in value:
+        return value[name]
+    return next(filter(None, (_found(inner, name) for inner in value.values())), None)
 
 
 # -- with whatever records there are: relations between answers must hold

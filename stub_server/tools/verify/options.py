@@ -1,0 +1,41 @@
+"""The options of a run."""
+
+from dataclasses import dataclass
+
+from ...contract.document import Operation
+from ...settings import Overlays
+from .exchange import Headers
+from .findings import CLASSES
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a run, as the command has them.
+
+    `url` is the parent of `/v2`. `only` and `skip` are operationIds, tags or classes; `headers` are
+    sent with every request; `trusted` is a file of certificates.
+    """
+
+    url: str
+    token: str
+    write: bool = False
+    charges: bool = False
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    budget: float = 120.0
+    settle: float = 2.0
+    seed: int = 42
+    overlays: Overlays = ()
+    headers: Headers = ()
+    trusted: str | None = None
+    proxy: str | None = None
+
+    @property
+    def classes(self) -> set[str]:
+        """The classes that `only` names."""
+        return CLASSES.keys() & set(self.only)
+
+    def includes(self, operation: Operation) -> bool:
+        """Whether the run is about an operation."""
+        names, wanted = {operation.id, operation.tag}, set(self.only) - self.classes
+        return not names & set(self.skip) and (not wanted or bool(names & wanted))
