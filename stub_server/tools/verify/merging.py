@@ -59,8 +59,7 @@ _REFUSALS = ("stricter", "lifecycle")
 # statuses that show an operation, except a 404 like that of an unknown path
 _OF_ROUTES = (404, 409, 422)
 _UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
-# ids and instants, which no two answers share
-_NUMBERED = re.compile(r"[A-Za-z_.-]*+[0-9][\w.-]*")
+_WORD = re.compile(r"[\w.-]+")
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/properties/([^/]+)").match
 _PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
@@ -202,8 +201,9 @@ def _parameter(finding: Finding, document: Document) -> str:
 
 
 def _words(finding: Finding) -> str:
-    """What the target said, without what differs between its answers."""
-    return _NUMBERED.sub("", finding.target.excerpt)
+    """What the target said, without ids and instants, which no two of its answers share."""
+    words = _WORD.findall(finding.target.excerpt)
+    return " ".join(word for word in words if not any(map(str.isdigit, word)))
 
 
 def _check(finding: Finding) -> str:
