@@ -1,10 +1,13 @@
 """Credentials of a sandbox: whom they let in on a public and a plain server, and when they end."""
 
+import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, redirect_stdout
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -21,6 +24,7 @@ from ..support.console import Console
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.make import Json, created
 from ..support.processes import Process
+from ..support.wire import answer_on, connect
 
 ADMIN = "a-long-admin-key"
 
@@ -176,6 +180,64 @@ def test_a_rotation_ends_what_was_given_at_once(guarded: Server) -> None:
         assert 200 == sandbox.control.get("/invariants").status_code
         steps = sandbox.control.get("/steps", params={"table": "api_keys"}).json()["steps"]
         assert "rotateSandbox" == steps[0]["cause"]["operation"]
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+def test_a_rotation_ends_what_was_admitted_and_waits_for_its_body(guarded: Server) -> None:
+    with guarded.sandbox("waiting") as sandbox, ExitStack() as stack:
+        before = given(sandbox)
+        credentials = (
+            ("/v2/projects", f"Authorization: Bearer {before['jwt']}"),
+            ("/v2/projects", f"Authorization: Bearer {before['private_key']}"),
+            ("/_sandbox/snapshots", f"X-Sandbox-Control-Key: {before['control_key']}"),
+        )
+        waiting = []
+        for path, header in credentials:
+            waiting.append(stack.enter_context(begun(sandbox, "POST", path, header)))
+        rotate(sandbox)
+        for connection, expected in zip(waiting, (401, 401, 403), strict=True):
+            connection.sendall(b'{"name":"late"}')
+            assert expected == answer_on(connection).status
+        assert [] == sandbox.control.get("/snapshots").json()["snapshots"]
+
+
+@contextmanager
+def begun(sandbox: Sandbox, method: str, path: str, header: str) -> Iterator[socket.socket]:
+    """A request that was admitted, and whose body of 15 bytes is still to come."""
+    address = urlsplit(sandbox.url + path)
+    lines = (
+        f"{method} {address.path} HTTP/1.1",
+        f"Host: {address.netloc}",
+        header,
+        "Content-Type: application/json",
+        "Content-Length: 15",
+        "Expect: 100-continue",
+        "",
+        "",
+    )
+    with connect(address.port or 80) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        assert connection.recv(1_000).startswith(b"HTTP/1.1 100 ")
+        yield connection
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+def test_a_rotation_ends_who_waits_for_events() -> None:
+    with (
+        running(replace(FROZEN, admin_key=ADMIN, scenario="empty")) as live,
+        closing(Server(live.url, ADMIN)) as server,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        sandbox = server.sandbox("waiting")
+        headers = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
+        address = f"{sandbox.url}/_sandbox/events?wait=20"
+        entry = live.app.sandboxes.entry("waiting")
+        uses = entry.uses
+        asked = beside.submit(httpx2.get, address, headers=headers, verify=NO_TLS, timeout=30)
+        while entry.uses == uses:
+            assert not asked.done(), asked.result().text
+        rotate(sandbox)
+        assert 503 == asked.result().status_code
 
 
 def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Server) -> None:

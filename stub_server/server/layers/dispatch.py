@@ -16,9 +16,11 @@ from ..reply import Answer, Reply, Streamed
 from ..request import Request
 from ..server import Server
 from ..work import Target, Work
+from .access import check_access
 from .endpoint import Endpoint
 from .fault_injection import Injection
 from .idempotency import HEADER, Repeatable
+from .security import Gate
 from .time_travel import AS_OF, Past, check_past
 from .validation import Arguments
 from .way import ARGUMENTS, CALLER, ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
@@ -36,7 +38,7 @@ class Dispatch:
     """
 
     def __init__(self, server: Server) -> None:
-        self._server, self._past = server, Past(server)
+        self._server, self._past, self._gate = server, Past(server), Gate(server)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         faults: Injection | None = scope.get(FAULTS)
@@ -62,7 +64,9 @@ class Dispatch:
         if AS_OF in request.headers:
             check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
             instant = request.headers[AS_OF].decode("latin-1")
-            target.move_to(await self._past.of(target.sandbox, instant))
+            past = await self._past.of(target.sandbox, instant)
+            self._check_again(scope, request, target)
+            target.move_to(past)
             await target.create(trace)
             return await self._handle(scope, request, target)
         await target.create(trace)
@@ -74,8 +78,21 @@ class Dispatch:
     def _now(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
         """Execute a request in the present. Others were served while its body arrived."""
         trace: Trace = scope[TRACE]
-        trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
+        sandbox = target.sandbox
+        if sandbox.log.number != trace.before or sandbox.origin.generation != target.generation:
+            self._check_again(scope, request, target)
+        trace.at, trace.before = sandbox.clock.now, sandbox.log.number
         return self._handle(scope, request, target)
+
+    def _check_again(self, scope: Scope, request: Request, target: Target) -> None:
+        """Check a credential that may have ended while the request waited, or its body came.
+
+        Raises Unauthenticated, Forbidden.
+        """
+        endpoint: Endpoint = scope[ENDPOINT]
+        if endpoint.security:
+            scope[CALLER] = self._gate.admit(endpoint.operation, scope, again=True)
+        check_access(self._server, request, target)
 
     def _handle(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
         endpoint: Endpoint = scope[ENDPOINT]
