@@ -104,6 +104,7 @@ class Console:
         finally:
             for each in asked:
                 each.cancel()
+            asked.clear()
         is_file = work.target.path.startswith(_FILES)
         return await as_file(answer, work.request) if is_file else answer
 

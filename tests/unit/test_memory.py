@@ -103,6 +103,10 @@ def test_a_sandbox_that_was_inspected_is_gone_with_its_last_reference(asked: str
         ("GET", "/_sandbox/health", 200),
         ("GET", "/_sandbox/invariants", 200),
         ("GET", "/nowhere", 404),
+        ("PAGE", "/docs/createPixOrder", 200),
+        ("PAGE", "/console/requests", 200),
+        ("PAGE", "/guide/webhooks", 200),
+        ("PAGE", "/nowhere", 404),
     ],
 )
 def test_a_request_that_was_answered_leaves_nothing_to_collect(
@@ -117,8 +121,10 @@ def test_a_request_that_was_answered_leaves_nothing_to_collect(
     with httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
         client.headers["Authorization"] = f"Bearer {own_pair(live.app.sandboxes.default)[1]}"
         headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
+        if method == "PAGE":
+            method, headers = "GET", {"Accept": "text/html"}
         body: dict[str, str] | None = {} if method == "POST" else None
         answers = [client.request(method, path, json=body, headers=headers) for _ in range(3)]
         left = unreachable("__qualname__")
     assert [status] * 3 == [answer.status_code for answer in answers]
-    assert not {"Inspected", "Request", "Response", "Trace"} & left
+    assert not {"Document", "Inspected", "Request", "Response", "Sheet", "Trace"} & left
