@@ -16,6 +16,8 @@ DONE = "done"
 def here(path: str, query: dict[str, Any] | None = None) -> str:
     """The address of a path of this sandbox, such as `/console/requests`."""
     found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe=SAFE_IN_PATHS)
+    if ":" in found.partition("/")[0]:  # `https:example.com` would be another server
+        found = f"./{found}"
     encoded = urlencode(
         {name: value for name, value in (query or {}).items() if value not in (None, "")}
     )

@@ -166,3 +166,15 @@ def test_the_same_forms_act_when_a_page_of_this_server_made_them(
             timeout=30, verify=NO_TLS,
         )  # fmt: skip
         assert answer.status_code not in (403, 500), (path, answer.status_code)
+
+
+@pytest.mark.parametrize("prefix", ["", "/s/default"])
+def test_no_path_leads_to_another_server(live: Live, prefix: str) -> None:
+    """The link of a zone leads to the same path, which browsers took for an address."""
+    address = f"{live.url}{prefix}/https:example.com"
+    answer = httpx2.get(f"{address}?zone=utc", headers={"Accept": "text/html"}, verify=NO_TLS)
+    assert 303 == answer.status_code
+    assert address == str(answer.url.join(answer.headers["location"]))
+    page = httpx2.get(address, headers={"Accept": "text/html"}, verify=NO_TLS)
+    assert 404 == page.status_code
+    assert 'href="https:' not in page.text
