@@ -193,7 +193,7 @@ def test_a_rotation_ends_what_was_admitted_and_waits_for_its_body(guarded: Serve
         )
         waiting = []
         for path, header in credentials:
-            waiting.append(stack.enter_context(begun(sandbox, "POST", path, header)))
+            waiting.append(stack.enter_context(begun(sandbox.url + path, "POST", header)))
         rotate(sandbox)
         for connection, expected in zip(waiting, (401, 401, 403), strict=True):
             connection.sendall(b'{"name":"late"}')
@@ -201,10 +201,32 @@ def test_a_rotation_ends_what_was_admitted_and_waits_for_its_body(guarded: Serve
         assert [] == sandbox.control.get("/snapshots").json()["snapshots"]
 
 
+@pytest.mark.promise("credentials-deleted-sandbox-not-open")
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [("/s/{}/_sandbox/sandboxes/{}/rotate", "POST"), ("/_sandbox/sandboxes/{}/rotate", "POST"),
+     ("/s/{}/_sandbox/inbox/shop/answer", "PUT")],
+)  # fmt: skip
+def test_what_waits_does_not_act_on_the_next_sandbox_of_the_name(
+    guarded: Server, path: str, method: str
+) -> None:
+    """Its control key was checked before its body came: a rotation told the new credentials."""
+    old = guarded.sandbox("next")
+    key = f"X-Sandbox-Control-Key: {given(old)['control_key']}"
+    address = guarded.url + path.format("next", "next")
+    with begun(address, method, key) as waiting:
+        guarded.forget("next")
+        after = given(guarded.sandbox("next"))
+        waiting.sendall(b"{            } ")
+        assert 403 == answer_on(waiting).status
+    assert [200, 200] == statuses(old, after)
+    guarded.forget("next")
+
+
 @contextmanager
-def begun(sandbox: Sandbox, method: str, path: str, header: str) -> Iterator[socket.socket]:
+def begun(url: str, method: str, header: str) -> Iterator[socket.socket]:
     """A request that was admitted, and whose body of 15 bytes is still to come."""
-    address = urlsplit(sandbox.url + path)
+    address = urlsplit(url)
     lines = (
         f"{method} {address.path} HTTP/1.1",
         f"Host: {address.netloc}",

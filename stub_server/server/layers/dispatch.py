@@ -13,7 +13,7 @@ from ...domain.lifecycle import duplicate
 from ...engine.kept import Trace
 from ...engine.tables.specs import UniqueViolation
 from ..reply import Answer, Reply, Streamed
-from ..request import Request
+from ..request import CONTROL_KEY, Request
 from ..server import Server
 from ..work import Target, Work
 from .access import check_access
@@ -79,7 +79,11 @@ class Dispatch:
         """Execute a request in the present. Others were served while its body arrived."""
         trace: Trace = scope[TRACE]
         sandbox = target.sandbox
-        if sandbox.log.number != trace.before or sandbox.origin.generation != target.generation:
+        if (
+            sandbox.log.number != trace.before
+            or sandbox.origin.generation != target.generation
+            or CONTROL_KEY in request.headers  # it may be that of another sandbox
+        ):
             self._check_again(scope, request, target)
         trace.at, trace.before = sandbox.clock.now, sandbox.log.number
         return self._handle(scope, request, target)
