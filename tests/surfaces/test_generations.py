@@ -1,5 +1,6 @@
 """Credentials of a sandbox: whom they let in on a public and a plain server, and when they end."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,15 +8,21 @@ from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from threading import Event
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
 from stub_server.cli import banner
+from stub_server.core.slices import Sliced
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
+from stub_server.engine.history import state_at
+from stub_server.operations.control import sandbox_history
 from stub_server.server import server as served
+from stub_server.server.explain.explaining import Explainer
 from stub_server.settings import Settings
 from stub_server.testing import Sandbox, Server
 
@@ -259,7 +266,54 @@ def test_a_rotation_ends_who_waits_for_events() -> None:
         while entry.uses == uses:
             assert not asked.done(), asked.result().text
         rotate(sandbox)
-        assert 503 == asked.result().status_code
+        assert 403 == asked.result().status_code
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+@pytest.mark.parametrize("asked", ["rewind", "explain"])
+def test_who_waits_is_not_told_the_credentials_of_the_next_generation(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """A rewind shows the sandbox, an explanation a call that works: both with what opens it."""
+    begun, rotated = Event(), Event()
+
+    def waiting(*arguments: Any) -> Sliced[Any]:
+        begun.set()
+        while not rotated.is_set():
+            yield
+        return (yield from state_at(*arguments))
+
+    async def waiting_too(self: Explainer, *arguments: Any) -> Any:
+        begun.set()
+        while not rotated.is_set():
+            await asyncio.sleep(0)
+        return await explained(self, *arguments)
+
+    explained = Explainer._explained  # noqa: SLF001 - who waits for its turn waits so
+    monkeypatch.setattr(sandbox_history, "state_at", waiting)
+    monkeypatch.setattr(Explainer, "_explained", waiting_too)
+    with guarded.sandbox(f"told-{asked}") as sandbox, ThreadPoolExecutor(1) as beside:
+        bearer = {"Authorization": f"Bearer {sandbox.token}"}
+        wrong = httpx2.post(f"{sandbox.url}/v2/plans", json={}, headers=bearer, verify=NO_TLS)
+        method, path = {
+            "rewind": ("POST", "/rewind"),
+            "explain": ("GET", f"/requests/{wrong.headers['x-request-id']}"),
+        }[asked]
+        answered = beside.submit(
+            httpx2.request,
+            method,
+            f"{sandbox.url}/_sandbox{path}",
+            json={"to_step": 0} if method == "POST" else None,
+            headers={"X-Sandbox-Control-Key": given(sandbox)["control_key"]},
+            verify=NO_TLS,
+            timeout=30,
+        )
+        assert begun.wait(30)
+        newest = rotate(sandbox)["sandbox"]["credentials"]
+        rotated.set()
+        assert 403 == answered.result().status_code
+        assert newest["control_key"] not in answered.result().text
+        assert "eyJ" not in answered.result().text
 
 
 def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Server) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from ...core.problem import Conflict, gone
+from ...core.problem import Conflict
 from ...core.record import Body, Record
 from ...domain.webhooks import listens
 from ...engine import samples
@@ -128,8 +128,6 @@ async def _since(work: Work, query: Body) -> Reply:
                 break
             await asyncio.sleep(PAUSE)
             entry = work.entry  # a reset has put another sandbox in its place
-            if entry.sandbox.origin.generation != work.target.generation:  # its key has ended
-                raise gone()
             if not entry.sandbox.status.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
     rest = {"pagination": lists.pagination(1, query["limit"], total), "next": after}

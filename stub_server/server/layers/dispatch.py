@@ -25,6 +25,7 @@ from .time_travel import AS_OF, Past, check_past
 from .validation import Arguments
 from .way import ARGUMENTS, CALLER, ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
 
+_ROTATES = "rotateSandbox"
 _MEMBER = re.compile(r"[.\[]")
 
 
@@ -153,6 +154,9 @@ class Dispatch:
         try:
             replied = endpoint.handler(work, *arguments.ids, **arguments.named)
             reply: Reply = (await replied) if endpoint.is_async else replied
+            # what it tells may be of the next generation; a rotation ends its own key
+            if CONTROL_KEY in work.request.headers and endpoint.operation.id != _ROTATES:
+                check_access(self._server, work.request, work.target)
             trace.respond_at = perf_counter_ns()
             if (reply.status, reply.shape) not in endpoint.proved:
                 endpoint.check(reply)
