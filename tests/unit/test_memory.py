@@ -4,6 +4,8 @@ collector comes by.
 
 import asyncio
 import gc
+import socket
+import struct
 import weakref
 from collections.abc import Iterator
 
@@ -12,11 +14,13 @@ import pytest
 
 from stub_server import create_app
 from stub_server.data.keys import own_pair
+from stub_server.server.protocol import HttpProtocol
 
 from ..conftest import Serve
 from ..engine.inside import Inside
 from ..support.live import FROZEN, NO_TLS
 from ..support.short import some
+from ..support.wire import answer_on, connect
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
@@ -128,3 +132,20 @@ def test_a_request_that_was_answered_leaves_nothing_to_collect(
         left = unreachable("__qualname__")
     assert [status] * 3 == [answer.status_code for answer in answers]
     assert not {"Document", "Inspected", "Request", "Response", "Sheet", "Trace"} & left
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_connection_that_was_reset_is_gone(serve: Serve) -> None:
+    """uvicorn kept its timer for the next request, and by it the last one, for an hour."""
+    live = serve()
+    request = b"GET /_sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for _ in range(5):
+        with connect(live.port) as connection:
+            connection.sendall(request)
+            assert connection.recv(1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with connect(live.port) as connection:
+        connection.sendall(request)
+        assert 200 == answer_on(connection).status  # it has noticed the others by now
+        left = [each for each in gc.get_objects() if isinstance(each, HttpProtocol)]
+        assert [] == [each for each in left if each.link.is_closing()]
