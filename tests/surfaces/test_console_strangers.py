@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from stub_server.console import application
 from stub_server.console.application import create_console
 from stub_server.console.sessions import Sessions
 from stub_server.settings import Settings
 
+from ..conftest import Serve
 from ..support.console import Console, Form
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
@@ -178,3 +181,20 @@ def test_no_path_leads_to_another_server(live: Live, prefix: str) -> None:
     page = httpx2.get(address, headers={"Accept": "text/html"}, verify=NO_TLS)
     assert 404 == page.status_code
     assert 'href="https:' not in page.text
+
+
+def test_the_pages_are_created_once_for_all_first_requests(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = list[object]()
+
+    def creating(*arguments: Any) -> object:
+        created.append(create_console(*arguments))
+        return created[-1]
+
+    monkeypatch.setattr(application, "create_console", creating)
+    live = serve(seed=67, scenario="empty")
+    with ThreadPoolExecutor(8) as callers:
+        asked = callers.map(lambda _: httpx2.get(f"{live.url}/guide", verify=NO_TLS), range(8))
+    assert [200] * 8 == [answer.status_code for answer in asked]
+    assert 1 == len(created)
