@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from dataclasses import replace
@@ -20,7 +20,7 @@ from stub_server.core.slices import Sliced
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
 from stub_server.engine.history import state_at
-from stub_server.operations.control import sandbox_history
+from stub_server.operations.control import sandbox_history, sandbox_stream
 from stub_server.server import server as served
 from stub_server.server.explain.explaining import Explainer
 from stub_server.settings import Settings
@@ -314,6 +314,31 @@ def test_who_waits_is_not_told_the_credentials_of_the_next_generation(
         assert 403 == answered.result().status_code
         assert newest["control_key"] not in answered.result().text
         assert "eyJ" not in answered.result().text
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+def test_a_stream_that_is_read_after_a_rotation_ends(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client may begin to read half a minute after its key was checked."""
+    begun, rotated, follow = Event(), Event(), sandbox_stream._follow  # noqa: SLF001 - its start
+
+    async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
+        begun.set()
+        while not rotated.is_set():
+            await asyncio.sleep(0)
+        async for piece in follow(*arguments):
+            yield piece
+
+    monkeypatch.setattr(sandbox_stream, "_follow", waiting)
+    with guarded.sandbox("streamed") as sandbox, ThreadPoolExecutor(1) as beside:
+        key = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
+        address = f"{sandbox.url}/_sandbox/stream"
+        read = beside.submit(httpx2.get, address, headers=key, verify=NO_TLS, timeout=10)
+        assert begun.wait(30)
+        rotate(sandbox)
+        rotated.set()
+        assert "event: " not in read.result().text
 
 
 def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Server) -> None:

@@ -52,7 +52,9 @@ async def follow_sandbox(work: Work) -> Reply:
     place, given = Place(entry), work.request.headers.get(b"last-event-id")
     if given is not None:
         place.go_back(entry, given.decode("latin-1"))
-    return Streamed(_follow(server, work.sandbox.name, place), b"text/event-stream")
+    # it begins once the client reads: by then there may be another generation
+    generation = entry.sandbox.origin.generation
+    return Streamed(_follow(server, work.sandbox.name, place, generation), b"text/event-stream")
 
 
 class Place:
@@ -127,9 +129,10 @@ class Place:
         return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
 
 
-async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
+async def _follow(
+    server: Server, name: str, place: Place, generation: str
+) -> AsyncGenerator[bytes, None]:
     loop = asyncio.get_running_loop()
-    generation = server.sandboxes.entry(name).sandbox.origin.generation
     server.underway.followers.add(place)
     try:
         yield b"retry: 1000\n\n"
