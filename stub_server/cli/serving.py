@@ -294,7 +294,7 @@ class _Server(uvicorn.Server):
         self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
         super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
-        self._used = monotonic()
+        self._used, self._all_is_due = monotonic(), False
 
     def stop(self, sig: int, frame: FrameType | None) -> None:
         """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
@@ -346,9 +346,10 @@ class _Server(uvicorn.Server):
         come so seldom that it has a million young objects to look at.
         """
         is_idle = self._connections.is_idle
+        self._all_is_due = self._all_is_due or counter % SELDOM == 0
         age = YOUNG
-        if is_idle and counter % SELDOM == 0:
-            age = ALL
+        if is_idle and self._all_is_due:
+            age, self._all_is_due = ALL, False
         elif not is_idle and counter % OLD:  # what a page is made of is not old yet: it has cycles
             age = NEWEST
         gc.collect(age)

@@ -18,6 +18,8 @@ DONE = "done"
 def here(path: str, query: JsonObject | None = None) -> str:
     """The address of a path of this sandbox, such as `/console/requests`."""
     found = "../" * (request.path.count("/") - 1) + quote(path.lstrip("/"), safe=SAFE_IN_PATHS)
+    if ":" in found.partition("/")[0]:  # `https:example.com` would be another server
+        found = f"./{found}"
     asked = encoded(query)
     return (found or "./") + (f"?{asked}" if asked else "")
 

@@ -24,6 +24,7 @@ from .programs import programs
 from .prose import prose
 from .room import ROOM_FILTERS
 from .sessions import Sessions
+from .shell import Forgotten
 from .site import EXTENSION, Contracts, beside, grouped, pages
 from .snippets import quoted
 
@@ -44,6 +45,7 @@ def create_console(
     asked for.
     """
     application = Flask("stub_server.console")
+    application.jinja_env.context_class = Forgotten
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
     application.jinja_env.filters.update(
         FILTERS | ROOM_FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted}

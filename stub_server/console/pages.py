@@ -82,16 +82,17 @@ class Console:
         """`app` returns the whole stack."""
         self._make, self._stack, self._sessions = make, app, sessions
         self._app: WSGIApplication | None = None
+        self._creating = asyncio.Lock()  # else each of the first requests would create one
         self._showing, self._acting = Threads(), WeakValueDictionary[str, Threads]()
 
     async def answer(self, work: Work) -> Answer:
         """What the application answers."""
         if work.target.path in _RELAYED and work.request.method == "GET":
             return self._relay(work)
-        if self._app is None:
+        async with self._creating:
             # importing Flask takes time; others are served meanwhile
-            made = await self._showing.run(self._make)
-            self._app = self._app or made  # two first requests may have come at once
+            app: Any = self._app or await self._showing.run(self._make)
+            self._app = app
         name, asked = work.sandbox.name, list[Future[Reply]]()
         environ = _environ(work)
         environ[ASK] = self._asking(work, asked)
@@ -100,10 +101,11 @@ class Console:
         threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
         try:
             with work.server.waiting.take(name):
-                answer = await threads.run(partial(copy_context().run, _answer, self._app, environ))
+                answer = await threads.run(partial(copy_context().run, _answer, app, environ))
         finally:
             for each in asked:
                 each.cancel()
+            asked.clear()
         is_file = work.target.path.startswith(_FILES)
         return await as_file(answer, work.request) if is_file else answer
 

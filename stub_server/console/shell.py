@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from flask import Response, g, render_template, request
+from jinja2 import Environment
+from jinja2.runtime import Context
 from werkzeug.exceptions import HTTPException
 
 from ..contract.source import JsonObject
@@ -130,6 +132,27 @@ def give_cookie(response: Response, ident: str, path: str) -> None:
     name = cookie_name(request.headers.get("Host", ""))
     is_secure = contracts().url.startswith("https://")
     response.set_cookie(name, ident, path=path, httponly=True, samesite="Strict", secure=is_secure)
+
+
+class Forgotten(Context):
+    """What the templates of a page know.
+
+    It and macros refer to each other: all that a page showed would wait for the garbage collector,
+    which seldom looks at what a page is made of.
+    """
+
+    def __init__(self, environment: Environment, parent: dict[str, Any], *rest: Any, **named: Any):
+        super().__init__(environment, parent, *rest, **named)
+        if "known" in parent:  # else it is of macros that are the same for every page
+            g.setdefault("contexts", []).append(self)
+
+
+@pages.teardown_app_request
+def forget(error: BaseException | None) -> None:
+    """Let go of what a page showed."""
+    request.routing_exception = None  # it refers to the request
+    for context in g.pop("contexts", ()):
+        context.parent = context.vars = {}
 
 
 @pages.app_context_processor

@@ -10,7 +10,7 @@ from itertools import islice
 from queue import SimpleQueue
 from time import perf_counter
 from typing import TypeVar
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
 SLICE = 0.005  # seconds
 AT_ONCE = 500  # items that a search looks at before it pauses
@@ -24,6 +24,7 @@ class BackgroundWorker:
 
     def __init__(self) -> None:
         self._turn, self._line = asyncio.Lock(), asyncio.Lock()
+        self._own = WeakValueDictionary[str, asyncio.Lock]()  # of those who wait for the line
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -45,11 +46,13 @@ class BackgroundWorker:
         finally:
             work.close()  # its caller may have been cancelled
 
-    async def in_line(self, work: Sliced[T]) -> T:
-        """Run a generator on copies of sandboxes to its end, after earlier ones: each
-        copy takes memory.
+    async def in_line(self, work: Sliced[T], of: str) -> T:
+        """Run a generator on copies of a sandbox to its end, after earlier ones: each copy
+        takes memory.
+
+        `of` is the sandbox's name. One of each is in the line, so that many of one delay no other.
         """
-        async with self._line:
+        async with self._own.setdefault(of, asyncio.Lock()), self._line:
             return await self.in_slices(work)
 
     async def beside(self, work: Callable[[], T]) -> T:

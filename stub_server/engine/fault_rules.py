@@ -23,16 +23,21 @@ MOST = 100
 CONFLICT = "fault_conflict"
 LONGEST_DELAY = 60_000  # ms
 MOST_ITEMS = 100  # of a list, that a rule looks at
-OF_THE_ORIGIN = (
-    "set-cookie",
-    "clear-site-data",
-    "refresh",
-    "content-security-policy",
-    "x-content-type-options",
+_OF_THE_ORIGIN = frozenset(
+    (
+        "set-cookie",
+        "clear-site-data",
+        "refresh",
+        "content-security-policy",
+        "x-content-type-options",
+        "nel",
+        "report-to",
+        "reporting-endpoints",
+        "strict-transport-security",
+        "alt-svc",
+    )
 )
-"""Headers by which an answer would act on pages of this server, such as the console of somebody
-with more rights.
-"""
+_OF_PROXIES = ("x-accel-", "x-sendfile")
 BEFORE, AFTER = "before", "after"
 PRESETS: Mapping[str, Body] = {
     "flaky": {
@@ -62,6 +67,14 @@ _steps = re.compile(r"[A-Za-z0-9_-]+|\*").findall
 _OF_ITEMS = 20  # how many characters of a header the items of a list weigh as much as
 Texts = Mapping[str, str]
 """What a request or a delivery has for the members of a `match` that are texts."""
+
+
+def acts_beyond(header: str) -> bool:
+    """Whether an answer would act by a header on pages of this server, such as the console of
+    somebody with more rights, or have the proxy before it send a file of its own.
+    """
+    name = header.lower()
+    return name in _OF_THE_ORIGIN or name.startswith(_OF_PROXIES)
 
 
 class Looked:

@@ -101,7 +101,8 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         self.part, self.unread = OVER, b""
         self._state.clear()
         self.monitor.closed(self)
-        super().connection_lost(exc)
+        # of one that was reset uvicorn would keep a timer, and with it all of this, for an hour
+        super().connection_lost(None)
 
     def data_received(self, data: bytes) -> None:
         begin = max(0, len(self.unread) - len(_END))

@@ -34,6 +34,7 @@ class Target:
     __slots__ = (
         "_created",
         "_sandboxes",
+        "generation",
         "is_chosen",
         "path",
         "pending",
@@ -58,6 +59,7 @@ class Target:
         self.sandbox, self.path, self.prefix = sandbox, path, prefix
         self.pending = sandbox if is_pending else None
         self.was_gone = sandbox.status.is_gone  # deleted before the request began
+        self.generation = sandbox.origin.generation  # when the request began
         self.is_chosen = is_chosen
         self._sandboxes = sandboxes
         self._created: Entry | None = None  # what this request has created

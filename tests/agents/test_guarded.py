@@ -2,9 +2,11 @@
 without the package.
 """
 
+import json
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -267,6 +269,30 @@ def test_a_client_that_leaves_before_its_body_has_come_is_no_defect(
             )
     assert 200 == _post(f"{live.url}/_sandbox/mcp", _initialize()).status_code
     assert [] == [each.getMessage() for each in caplog.records if each.exc_info]
+
+
+def test_a_client_that_reads_nothing_keeps_no_other_from_opening_a_session(serve: Serve) -> None:
+    """Of requests in one packet, one that opens a session is behind so many large answers that the
+    connection takes no more.
+    """
+    live = serve(seed=66, scenario="empty")
+    large, body = (
+        b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        json.dumps(_initialize()),
+    )
+    head = (
+        "POST /s/stalled/_sandbox/mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json,"
+        f" text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    )
+    with ExitStack() as stack:
+        for number in range(1, 14):
+            stalled = stack.enter_context(socket.socket())
+            stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            stalled.connect(("127.0.0.1", live.port))
+            stalled.sendall(number * large + f"{head}\r\n\r\n{body}".encode())
+            assert stalled.recv(1)
+        for _ in range(3):
+            assert 200 == _post(f"{live.url}/_sandbox/mcp", _initialize()).status_code
 
 
 @pytest.mark.promise("agent-sessions")

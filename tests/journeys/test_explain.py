@@ -2,13 +2,18 @@
 it claims nothing.
 """
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx2
 import pytest
 
+from stub_server.server import server
+from stub_server.server.explain.explaining import Explainer
 from stub_server.server.explain.repairs import WIDEST
 
 from ..conftest import Serve
@@ -325,3 +330,26 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> Non
     body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
     found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
     assert ("contract", None) == (found["kind"], found["nearest"])
+
+
+@pytest.mark.promise("waiting-requests")
+def test_explanations_that_wait_are_limited(shop: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is made at a time: 300 of one sandbox kept those of all others waiting for 11 s."""
+    ended, explained = Event(), Explainer._explained  # noqa: SLF001 - who waits for it waits so
+
+    async def waiting(self: Explainer, *arguments: Any) -> Any:
+        while not ended.is_set():
+            await asyncio.sleep(0)
+        return await explained(self, *arguments)
+
+    monkeypatch.setattr(server, "OF_SANDBOX", 2)
+    monkeypatch.setattr(Explainer, "_explained", waiting)
+    wrong = shop.api.post("/v2/plans", json={}).headers["x-request-id"]
+    with ThreadPoolExecutor(3) as readers:
+        asked = [readers.submit(shop.control.get, f"/requests/{wrong}") for _ in range(3)]
+        try:
+            first = next(as_completed(asked, timeout=20)).result()
+        finally:
+            ended.set()
+    assert 429 == first.status_code
+    assert [200, 200, 429] == sorted(each.result().status_code for each in asked)

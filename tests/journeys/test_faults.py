@@ -270,6 +270,11 @@ def test_a_rule_is_listed_switched_and_deleted(sandbox: Sandbox) -> None:
             "Content-Length",
         ),
         ({"then": {"headers": {"X Team": "a"}}}, "then.headers.X Team", "X Team"),
+        # nginx would send a file of its own; a browser would report requests to other pages
+        *(
+            ({"then": {"headers": {name: "/private"}}}, f"then.headers.{name}", name)
+            for name in ("X-Accel-Redirect", "x-sendfile", "NEL")
+        ),
     ],
     ids=str,
 )

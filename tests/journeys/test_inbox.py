@@ -213,6 +213,15 @@ def test_an_inbox_answers_what_it_was_told(control: httpx2.Client, address: str)
     assert 200 == posted(address).status_code
 
 
+@pytest.mark.parametrize("name", ["Set-Cookie", "X-Accel-Redirect"])
+def test_an_inbox_answers_no_header_that_acts_beyond_it(
+    control: httpx2.Client, address: str, name: str
+) -> None:
+    told = {"headers": [{"name": name, "value": "/private"}]}
+    refused(control.put("/inbox/shop/answer", json=told), 422, "validation_error")
+    assert name not in posted(address).headers
+
+
 @pytest.mark.check
 def test_every_process_of_this_machine_may_post_and_no_page_of_another(serve: Serve) -> None:
     """With or without an admin key; reading asks for it."""

@@ -2,10 +2,12 @@
 waits for them.
 """
 
+import asyncio
 import socket
+import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
@@ -13,6 +15,7 @@ import httpx2
 import orjson
 import pytest
 
+from stub_server.operations.control import sandbox_stream
 from stub_server.server import reply
 from stub_server.testing import Sandbox
 
@@ -200,6 +203,33 @@ def test_only_so_many_read_at_once(serve: Serve) -> None:
         while len(server.app.server.underway.followers) == 16 and time.monotonic() < until:
             time.sleep(0.05)
         assert 200 == stack.enter_context(closing(Reader(server, "s9"))).status
+
+
+@pytest.mark.promise("stream-readers")
+def test_so_many_read_at_once_whenever_they_begin_to_read(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind large answers of the same connection a stream begins late, and 60 of one sandbox were
+    admitted before the first did.
+    """
+    begun, follow = threading.Barrier(2), sandbox_stream._follow  # noqa: SLF001 - its start
+
+    async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
+        await asyncio.to_thread(begun.wait, 30)
+        async for piece in follow(*arguments):
+            yield piece
+
+    monkeypatch.setattr(sandbox_stream, "_follow", waiting)
+    live = serve(seed=68, scenario="empty", max_streams=8)
+    address = f"{live.url}/_sandbox/stream"
+    with ThreadPoolExecutor(2) as readers:
+        read = [readers.submit(httpx2.get, address, verify=NO_TLS, timeout=60) for _ in range(2)]
+        try:
+            refused_late = next(as_completed(read, timeout=20)).result()
+        finally:
+            httpx2.post(f"{live.url}/_sandbox/reset", verify=NO_TLS)  # which ends the other
+    assert (200, "") == (refused_late.status_code, refused_late.text)
+    assert {"", "retry: 1000\n\n"} <= {each.result().text[:13] for each in read}
 
 
 @pytest.mark.promise("stalled-reader-costs-nothing")

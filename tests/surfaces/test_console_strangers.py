@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from stub_server.console import application
 from stub_server.console.application import create_console
 from stub_server.console.sessions import Sessions
 from stub_server.settings import Settings
 
+from ..conftest import Serve
 from ..support.console import Console, Form
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
@@ -166,3 +169,32 @@ def test_the_same_forms_act_when_a_page_of_this_server_made_them(
             timeout=30, verify=NO_TLS,
         )  # fmt: skip
         assert answer.status_code not in (403, 500), (path, answer.status_code)
+
+
+@pytest.mark.parametrize("prefix", ["", "/s/default"])
+def test_no_path_leads_to_another_server(live: Live, prefix: str) -> None:
+    """The link of a zone leads to the same path, which browsers took for an address."""
+    address = f"{live.url}{prefix}/https:example.com"
+    answer = httpx2.get(f"{address}?zone=utc", headers={"Accept": "text/html"}, verify=NO_TLS)
+    assert 303 == answer.status_code
+    assert address == str(answer.url.join(answer.headers["location"]))
+    page = httpx2.get(address, headers={"Accept": "text/html"}, verify=NO_TLS)
+    assert 404 == page.status_code
+    assert 'href="https:' not in page.text
+
+
+def test_the_pages_are_created_once_for_all_first_requests(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = list[object]()
+
+    def creating(*arguments: Any) -> object:
+        created.append(create_console(*arguments))
+        return created[-1]
+
+    monkeypatch.setattr(application, "create_console", creating)
+    live = serve(seed=67, scenario="empty")
+    with ThreadPoolExecutor(8) as callers:
+        asked = callers.map(lambda _: httpx2.get(f"{live.url}/guide", verify=NO_TLS), range(8))
+    assert [200] * 8 == [answer.status_code for answer in asked]
+    assert 1 == len(created)

@@ -1,18 +1,28 @@
 """Credentials of a sandbox: whom they let in on a public and a plain server, and when they end."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, redirect_stdout
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from threading import Event
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
 from stub_server.cli import banner
+from stub_server.core.slices import Sliced
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
+from stub_server.engine.history import state_at
+from stub_server.operations.control import sandbox_history, sandbox_stream
 from stub_server.server import server as served
+from stub_server.server.explain.explaining import Explainer
 from stub_server.settings import Settings
 from stub_server.testing import Sandbox, Server
 
@@ -21,6 +31,7 @@ from ..support.console import Console
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.make import Json, created
 from ..support.processes import Process
+from ..support.wire import answer_on, connect
 
 ADMIN = "a-long-admin-key"
 
@@ -176,6 +187,158 @@ def test_a_rotation_ends_what_was_given_at_once(guarded: Server) -> None:
         assert 200 == sandbox.control.get("/invariants").status_code
         steps = sandbox.control.get("/steps", params={"table": "api_keys"}).json()["steps"]
         assert "rotateSandbox" == steps[0]["cause"]["operation"]
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+def test_a_rotation_ends_what_was_admitted_and_waits_for_its_body(guarded: Server) -> None:
+    with guarded.sandbox("waiting") as sandbox, ExitStack() as stack:
+        before = given(sandbox)
+        credentials = (
+            ("/v2/projects", f"Authorization: Bearer {before['jwt']}"),
+            ("/v2/projects", f"Authorization: Bearer {before['private_key']}"),
+            ("/_sandbox/snapshots", f"X-Sandbox-Control-Key: {before['control_key']}"),
+        )
+        waiting = []
+        for path, header in credentials:
+            waiting.append(stack.enter_context(begun(sandbox.url + path, "POST", header)))
+        rotate(sandbox)
+        for connection, expected in zip(waiting, (401, 401, 403), strict=True):
+            connection.sendall(b'{"name":"late"}')
+            assert expected == answer_on(connection).status
+        assert [] == sandbox.control.get("/snapshots").json()["snapshots"]
+
+
+@pytest.mark.promise("credentials-deleted-sandbox-not-open")
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [("/s/{}/_sandbox/sandboxes/{}/rotate", "POST"), ("/_sandbox/sandboxes/{}/rotate", "POST"),
+     ("/s/{}/_sandbox/inbox/shop/answer", "PUT")],
+)  # fmt: skip
+def test_what_waits_does_not_act_on_the_next_sandbox_of_the_name(
+    guarded: Server, path: str, method: str
+) -> None:
+    """Its control key was checked before its body came: a rotation told the new credentials."""
+    old = guarded.sandbox("next")
+    key = f"X-Sandbox-Control-Key: {given(old)['control_key']}"
+    address = guarded.url + path.format("next", "next")
+    with begun(address, method, key) as waiting:
+        guarded.forget("next")
+        after = given(guarded.sandbox("next"))
+        waiting.sendall(b"{            } ")
+        assert 403 == answer_on(waiting).status
+    assert [200, 200] == statuses(old, after)
+    guarded.forget("next")
+
+
+@contextmanager
+def begun(url: str, method: str, header: str) -> Iterator[socket.socket]:
+    """A request that was admitted, and whose body of 15 bytes is still to come."""
+    address = urlsplit(url)
+    lines = (
+        f"{method} {address.path} HTTP/1.1",
+        f"Host: {address.netloc}",
+        header,
+        "Content-Type: application/json",
+        "Content-Length: 15",
+        "Expect: 100-continue",
+        "",
+        "",
+    )
+    with connect(address.port or 80) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        assert connection.recv(1_000).startswith(b"HTTP/1.1 100 ")
+        yield connection
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+def test_a_rotation_ends_who_waits_for_events() -> None:
+    with (
+        running(replace(FROZEN, admin_key=ADMIN, scenario="empty")) as live,
+        closing(Server(live.url, ADMIN)) as server,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        sandbox = server.sandbox("waiting")
+        headers = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
+        address = f"{sandbox.url}/_sandbox/events?wait=20"
+        entry = live.app.sandboxes.entry("waiting")
+        uses = entry.uses
+        asked = beside.submit(httpx2.get, address, headers=headers, verify=NO_TLS, timeout=30)
+        while entry.uses == uses:
+            assert not asked.done(), asked.result().text
+        rotate(sandbox)
+        assert 403 == asked.result().status_code
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+@pytest.mark.parametrize("asked", ["rewind", "explain"])
+def test_who_waits_is_not_told_the_credentials_of_the_next_generation(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """A rewind shows the sandbox, an explanation a call that works: both with what opens it."""
+    begun, rotated = Event(), Event()
+
+    def waiting(*arguments: Any) -> Sliced[Any]:
+        begun.set()
+        while not rotated.is_set():
+            yield
+        return (yield from state_at(*arguments))
+
+    async def waiting_too(self: Explainer, *arguments: Any) -> Any:
+        begun.set()
+        while not rotated.is_set():
+            await asyncio.sleep(0)
+        return await explained(self, *arguments)
+
+    explained = Explainer._explained  # noqa: SLF001 - who waits for its turn waits so
+    monkeypatch.setattr(sandbox_history, "state_at", waiting)
+    monkeypatch.setattr(Explainer, "_explained", waiting_too)
+    with guarded.sandbox(f"told-{asked}") as sandbox, ThreadPoolExecutor(1) as beside:
+        bearer = {"Authorization": f"Bearer {sandbox.token}"}
+        wrong = httpx2.post(f"{sandbox.url}/v2/plans", json={}, headers=bearer, verify=NO_TLS)
+        method, path = {
+            "rewind": ("POST", "/rewind"),
+            "explain": ("GET", f"/requests/{wrong.headers['x-request-id']}"),
+        }[asked]
+        answered = beside.submit(
+            httpx2.request,
+            method,
+            f"{sandbox.url}/_sandbox{path}",
+            json={"to_step": 0} if method == "POST" else None,
+            headers={"X-Sandbox-Control-Key": given(sandbox)["control_key"]},
+            verify=NO_TLS,
+            timeout=30,
+        )
+        assert begun.wait(30)
+        newest = rotate(sandbox)["sandbox"]["credentials"]
+        rotated.set()
+        assert 403 == answered.result().status_code
+        assert newest["control_key"] not in answered.result().text
+        assert "eyJ" not in answered.result().text
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+def test_a_stream_that_is_read_after_a_rotation_ends(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client may begin to read half a minute after its key was checked."""
+    begun, rotated, follow = Event(), Event(), sandbox_stream._follow  # noqa: SLF001 - its start
+
+    async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
+        begun.set()
+        while not rotated.is_set():
+            await asyncio.sleep(0)
+        async for piece in follow(*arguments):
+            yield piece
+
+    monkeypatch.setattr(sandbox_stream, "_follow", waiting)
+    with guarded.sandbox("streamed") as sandbox, ThreadPoolExecutor(1) as beside:
+        key = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
+        address = f"{sandbox.url}/_sandbox/stream"
+        read = beside.submit(httpx2.get, address, headers=key, verify=NO_TLS, timeout=10)
+        assert begun.wait(30)
+        rotate(sandbox)
+        rotated.set()
+        assert "event: " not in read.result().text
 
 
 def test_a_control_key_rotates_its_own_sandbox_alone(guarded: Server) -> None:

@@ -46,7 +46,7 @@ def test_what_outlives_some_ticks_is_looked_at_no_more(
         gc.enable()
 
 
-def test_all_is_collected_once_nobody_is_there(live: Live) -> None:
+def test_all_is_collected_once_nobody_is_there(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages leave cycles, which may have become old while they were made."""
     server = _Server(live.app, live.settings)
     gc.disable()
@@ -56,9 +56,12 @@ def test_all_is_collected_once_nobody_is_there(live: Live) -> None:
         gc.collect(YOUNG)
         gone = weakref.ref(made)
         del made
+        for idle, tick in ((True, SELDOM - 1), (False, SELDOM)):
+            monkeypatch.setattr(ConnectionMonitor, "is_idle", idle)
+            asyncio.run(server.on_tick(tick))
+            assert gone() is not None
+        monkeypatch.setattr(ConnectionMonitor, "is_idle", True)
         asyncio.run(server.on_tick(SELDOM + 1))
-        assert gone() is not None
-        asyncio.run(server.on_tick(SELDOM))
         assert gone() is None
     finally:
         gc.enable()

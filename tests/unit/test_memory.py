@@ -4,6 +4,8 @@ collector comes by.
 
 import asyncio
 import gc
+import socket
+import struct
 import weakref
 from collections.abc import Iterator
 
@@ -12,11 +14,13 @@ import pytest
 
 from stub_server import create_app
 from stub_server.data.keys import own_pair
+from stub_server.server.protocol import HttpProtocol
 
 from ..conftest import Serve
 from ..engine.inside import Inside
 from ..support.live import FROZEN, NO_TLS
 from ..support.short import some
+from ..support.wire import answer_on, connect
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
@@ -103,6 +107,10 @@ def test_a_sandbox_that_was_inspected_is_gone_with_its_last_reference(asked: str
         ("GET", "/_sandbox/health", 200),
         ("GET", "/_sandbox/invariants", 200),
         ("GET", "/nowhere", 404),
+        ("PAGE", "/docs/createPixOrder", 200),
+        ("PAGE", "/console/requests", 200),
+        ("PAGE", "/guide/webhooks", 200),
+        ("PAGE", "/nowhere", 404),
     ],
 )
 def test_a_request_that_was_answered_leaves_nothing_to_collect(
@@ -117,8 +125,27 @@ def test_a_request_that_was_answered_leaves_nothing_to_collect(
     with httpx2.Client(base_url=live.url, verify=NO_TLS) as client:
         client.headers["Authorization"] = f"Bearer {own_pair(live.app.sandboxes.default)[1]}"
         headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
+        if method == "PAGE":
+            method, headers = "GET", {"Accept": "text/html"}
         body: dict[str, str] | None = {} if method == "POST" else None
         answers = [client.request(method, path, json=body, headers=headers) for _ in range(3)]
         left = unreachable("__qualname__")
     assert [status] * 3 == [answer.status_code for answer in answers]
-    assert not {"Inspected", "Request", "Response", "Trace"} & left
+    assert not {"Document", "Inspected", "Request", "Response", "Sheet", "Trace"} & left
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_connection_that_was_reset_is_gone(serve: Serve) -> None:
+    """uvicorn kept its timer for the next request, and by it the last one, for an hour."""
+    live = serve()
+    request = b"GET /_sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for _ in range(5):
+        with connect(live.port) as connection:
+            connection.sendall(request)
+            assert connection.recv(1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with connect(live.port) as connection:
+        connection.sendall(request)
+        assert 200 == answer_on(connection).status  # it has noticed the others by now
+        left = [each for each in gc.get_objects() if isinstance(each, HttpProtocol)]
+        assert [] == [each for each in left if each.link.is_closing()]

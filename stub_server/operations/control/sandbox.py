@@ -99,7 +99,9 @@ def list_assumptions(work: Work) -> Reply:
 async def check_invariants(work: Work) -> Reply:
     """A copy of the sandbox is checked, so others are served."""
     sandbox = work.sandbox
-    checks = await work.server.sandboxes.worker.in_line(checking(sandbox.fork(sandbox.name)))
+    checks = await work.server.sandboxes.worker.in_line(
+        checking(sandbox.fork(sandbox.name)), sandbox.name
+    )
     ok = all(check["ok"] for check in checks)
     return reply.value({"ok": ok, "checks": checks}, 200 if ok else 409)
 

@@ -5,7 +5,7 @@ import re
 from ...core.clock import iso
 from ...core.problem import Conflict
 from ...core.record import Body
-from ...engine.fault_rules import CONFLICT, OF_THE_ORIGIN, Fault
+from ...engine.fault_rules import CONFLICT, Fault, acts_beyond
 from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work
@@ -39,7 +39,7 @@ def create_fault(work: Work, body: Body) -> Reply:
     if "delay" in body.get("then", {}) and delay is None:
         raise Conflict.at("then.delay", "Send then.delay_ms with then.delay.", CONFLICT)
     for name in body.get("then", {}).get("headers", {}):
-        if not _is_token(name) or name.lower() in (*_FRAMING, *OF_THE_ORIGIN):
+        if not _is_token(name) or name.lower() in _FRAMING or acts_beyond(name):
             message = f"A rule cannot set then.headers.{name[:60]}. Leave it out."
             raise Conflict.at(f"then.headers.{name[:60]}", message, CONFLICT)
     fault = work.sandbox.faults.add(body, work.now)

@@ -50,7 +50,8 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
         instant = parse_iso(body["to"])
         number = step_at(sandbox, instant, "to")
     sandboxes = work.server.sandboxes
-    then = await sandboxes.worker.in_line(state_at(sandbox, number, sandbox.name))
+    name = sandbox.name
+    then = await sandboxes.worker.in_line(state_at(sandbox, number, name), name)
     entry, step = await sandboxes.go_back(sandbox, then, work.cause, instant, number)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})

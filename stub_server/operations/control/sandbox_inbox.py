@@ -5,7 +5,7 @@ they answer.
 from ...core.clock import iso, iso_or_none
 from ...core.problem import Invalid, NotFound
 from ...core.record import Body
-from ...engine.fault_rules import OF_THE_ORIGIN
+from ...engine.fault_rules import acts_beyond
 from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.work import Work
@@ -44,7 +44,7 @@ def get_inbox_message(work: Work, name: str, number: str) -> Reply:
 def set_inbox_answer(work: Work, name: str, body: Body) -> Reply:
     answer = Answer(**body)
     for number, header in enumerate(answer.headers):
-        if header["name"].lower() in OF_THE_ORIGIN:
+        if acts_beyond(header["name"]):
             message = "An inbox cannot answer with this header. Leave it out."
             raise Invalid.at(f"headers[{number}].name", message, violation="format")
     work.entry.inbox.set_answer(name, answer)

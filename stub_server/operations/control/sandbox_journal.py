@@ -40,8 +40,17 @@ async def get_request(work: Work, ident: str) -> Reply:
             " empties it."
         )
     server = work.server
-    explanation = await server.explain(server, work.sandbox, trace)
+    explanation = await _explained(work, trace)
     return reply.value({"request": whole(trace, explanation, curl(server, work.sandbox, trace))})
+
+
+async def _explained(work: Work, trace: Trace) -> Body | None:
+    """Why a request was refused. One explanation is made at a time; a page has its place."""
+    server = work.server
+    if work.request.is_internal:
+        return await server.explain(server, work.sandbox, trace)
+    with server.waiting.take(work.sandbox.name):
+        return await server.explain(server, work.sandbox, trace)
 
 
 async def get_requests_har(work: Work, query: Body) -> Reply:

@@ -37,11 +37,22 @@ _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 async def follow_sandbox(work: Work) -> Reply:
     """The stream ends with the sandbox, its generation or the server."""
     server, entry = work.server, work.entry
-    most = server.settings.max_streams
-    own = sum(place.incarnation == entry.incarnation for place in server.underway.followers)
+    place, given = Place(entry), work.request.headers.get(b"last-event-id")
+    _check_room(server, place)
+    if given is not None:
+        place.go_back(entry, given.decode("latin-1"))
+    # it begins once the client reads: by then there may be another generation
+    generation = entry.sandbox.origin.generation
+    return Streamed(_follow(server, work.sandbox.name, place, generation), b"text/event-stream")
+
+
+def _check_room(server: Server, place: "Place") -> None:
+    """Raises Limited where there are as many readers as may be."""
+    most, followers = server.settings.max_streams, server.underway.followers
+    own = sum(each.incarnation == place.incarnation for each in followers)
     for count, limit, what in (
         (own, max(1, most // OF_ONE), "sandbox"),
-        (len(server.underway.followers), most, "server"),
+        (len(followers), most, "server"),
     ):
         if count >= limit:
             message = (
@@ -49,10 +60,6 @@ async def follow_sandbox(work: Work) -> Reply:
                 " Close one first."
             )
             raise Limited(message, headers={"Retry-After": "5"})
-    place, given = Place(entry), work.request.headers.get(b"last-event-id")
-    if given is not None:
-        place.go_back(entry, given.decode("latin-1"))
-    return Streamed(_follow(server, work.sandbox.name, place), b"text/event-stream")
 
 
 class Place:
@@ -127,22 +134,21 @@ class Place:
         return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
 
 
-async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[bytes, None]:
+async def _follow(
+    server: Server, name: str, place: Place, generation: str
+) -> AsyncGenerator[bytes, None]:
     loop = asyncio.get_running_loop()
-    generation = server.sandboxes.entry(name).sandbox.origin.generation
+    try:
+        _check_room(server, place)  # others may have begun before this one was read
+    except Limited:
+        return
     server.underway.followers.add(place)
     try:
         yield b"retry: 1000\n\n"
         silent = loop.time()
         while not server.closing.is_set():
-            try:
-                entry = server.sandboxes.entry(name)
-            except NotFound:
-                return
-            if (
-                entry.incarnation != place.incarnation
-                or entry.sandbox.origin.generation != generation
-            ):
+            entry = _followed(server, name, place, generation)
+            if entry is None:
                 return
             await _catch_up(server, entry)
             if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
@@ -160,6 +166,17 @@ async def _follow(server: Server, name: str, place: Place) -> AsyncGenerator[byt
             await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
     finally:
         server.underway.followers.discard(place)
+
+
+def _followed(server: Server, name: str, place: Place, generation: str) -> Entry | None:
+    """The sandbox, unless it is gone, has begun anew, or was rotated."""
+    try:
+        entry = server.sandboxes.entry(name)
+    except NotFound:
+        return None
+    if entry.incarnation != place.incarnation or entry.sandbox.origin.generation != generation:
+        return None
+    return entry
 
 
 async def _catch_up(server: Server, entry: Entry) -> None:

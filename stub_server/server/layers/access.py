@@ -100,11 +100,7 @@ class AccessPolicy:
             and _PREFLIGHT in request.headers
         ):
             return self._preflight(scope, request, target.path)
-        if (
-            target.path.startswith(CONTROL)
-            and (request.method, target.path) not in request.permitted
-        ):
-            check_control(self._server, request, target.path, target.sandbox.name)
+        check_access(self._server, request, target)
         return self.app(scope, receive, send)
 
     async def _preflight(self, scope: Scope, request: Request, path: str) -> Answer:
@@ -171,6 +167,13 @@ def _refused(origin: bytes) -> str:
     """What the terminal shows of an origin that may not read an answer."""
     shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
     return f"origin {shown} was refused, --cors-origin {shown} allows it"
+
+
+def check_access(server: Server, request: Request, target: Target) -> None:
+    """Check a request to the control surface as `check_control`, unless a page may make it."""
+    path = target.path
+    if path.startswith(CONTROL) and (request.method, path) not in request.permitted:
+        check_control(server, request, path, target.sandbox.name)
 
 
 def check_control(server: Server, request: Request, path: str, sandbox: str | None) -> None:

@@ -13,16 +13,19 @@ from ...domain.lifecycle import duplicate
 from ...engine.kept import Trace
 from ...engine.tables.specs import UniqueViolation
 from ..reply import Answer, Reply, Streamed
-from ..request import Request
+from ..request import CONTROL_KEY, Request
 from ..server import Server
 from ..work import Target, Work
+from .access import check_access
 from .endpoint import Endpoint
 from .fault_injection import Injection
 from .idempotency import HEADER, Repeatable
+from .security import Gate
 from .time_travel import AS_OF, Past, check_past
 from .validation import Arguments
 from .way import ARGUMENTS, CALLER, ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
 
+_ROTATES = "rotateSandbox"
 _MEMBER = re.compile(r"[.\[]")
 
 
@@ -36,7 +39,7 @@ class Dispatch:
     """
 
     def __init__(self, server: Server) -> None:
-        self._server, self._past = server, Past(server)
+        self._server, self._past, self._gate = server, Past(server), Gate(server)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         faults: Injection | None = scope.get(FAULTS)
@@ -62,7 +65,9 @@ class Dispatch:
         if AS_OF in request.headers:
             check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
             instant = request.headers[AS_OF].decode("latin-1")
-            target.move_to(await self._past.of(target.sandbox, instant))
+            past = await self._past.of(target.sandbox, instant)
+            self._check_again(scope, request, target)
+            target.move_to(past)
             await target.create(trace)
             return await self._handle(scope, request, target)
         await target.create(trace)
@@ -74,8 +79,25 @@ class Dispatch:
     def _now(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
         """Execute a request in the present. Others were served while its body arrived."""
         trace: Trace = scope[TRACE]
-        trace.at, trace.before = target.sandbox.clock.now, target.sandbox.log.number
+        sandbox = target.sandbox
+        if (
+            sandbox.log.number != trace.before
+            or sandbox.origin.generation != target.generation
+            or CONTROL_KEY in request.headers  # it may be that of another sandbox
+        ):
+            self._check_again(scope, request, target)
+        trace.at, trace.before = sandbox.clock.now, sandbox.log.number
         return self._handle(scope, request, target)
+
+    def _check_again(self, scope: Scope, request: Request, target: Target) -> None:
+        """Check a credential that may have ended while the request waited, or its body came.
+
+        Raises Unauthenticated, Forbidden.
+        """
+        endpoint: Endpoint = scope[ENDPOINT]
+        if endpoint.security:
+            scope[CALLER] = self._gate.admit(endpoint.operation, scope, again=True)
+        check_access(self._server, request, target)
 
     def _handle(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
         endpoint: Endpoint = scope[ENDPOINT]
@@ -132,6 +154,9 @@ class Dispatch:
         try:
             replied = endpoint.handler(work, *arguments.ids, **arguments.named)
             reply: Reply = (await replied) if endpoint.is_async else replied
+            # what it tells may be of the next generation; a rotation ends its own key
+            if CONTROL_KEY in work.request.headers and endpoint.operation.id != _ROTATES:
+                check_access(self._server, work.request, work.target)
             trace.respond_at = perf_counter_ns()
             if (reply.status, reply.shape) not in endpoint.proved:
                 endpoint.check(reply)

@@ -16,7 +16,7 @@ from ..reply import Answer, Headers, Layer, not_allowed, options
 from ..request import CONTROL, Request
 from ..server import Server
 from ..work import Target, Work
-from .access import AGENTS, CONSOLE
+from .access import AGENTS, CONSOLE, check_access
 from .hosts import inbox_at
 from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
@@ -130,6 +130,7 @@ class Pages:
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
         body = bytes(await request.read(receive))
+        check_access(self._server, request, target)  # its key may have ended meanwhile
         await target.create(scope[TRACE])
         sent = joined(
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.sent

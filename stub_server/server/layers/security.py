@@ -87,11 +87,11 @@ class Gate:
     def __init__(self, server: Server) -> None:
         self._server, self._is_lenient = server, server.settings.auth == "lenient"
 
-    def admit(self, operation: Operation, scope: Scope) -> Caller:
+    def admit(self, operation: Operation, scope: Scope, *, again: bool = False) -> Caller:
         """Whom a request is from. Raises Unauthenticated (401) or Forbidden (403).
 
         Checked in order: present, parses, known, right kind of credential, expired, inactive,
-        address, scopes.
+        address, scopes. One that is admitted `again` does not use its key twice.
         """
         sandbox: Sandbox = scope[TARGET].sandbox
         trace: Trace = scope[TRACE]
@@ -106,7 +106,7 @@ class Gate:
                 "The merchant of the token does not exist in this sandbox, or no longer exists.",
                 advice="POST /_sandbox/tokens creates one with a token.",
             )
-        if caller.key_id is not None:
+        if caller.key_id is not None and not again:
             store.use_key(caller.key_id, iso(sandbox.clock.now))
         if "*" not in caller.scopes:
             lacking = [scope for scope in operation.scopes if not caller.may(scope)]

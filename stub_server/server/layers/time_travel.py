@@ -43,7 +43,7 @@ class Past:
                 return past
         with self._server.waiting.take(sandbox.name):
             state: Sandbox = await self._server.sandboxes.worker.in_line(
-                state_at(sandbox, number, sandbox.name)
+                state_at(sandbox, number, sandbox.name), sandbox.name
             )
         state.journal = sandbox.journal
         self._states.append((ref(sandbox, self._forget), number, state))

@@ -183,7 +183,7 @@ class MadeSandboxes(LoadedSandboxes):
         if step is None:
             sandbox = origin.fork(name)
         else:
-            sandbox = await self.worker.in_line(state_at(origin, step, name))
+            sandbox = await self.worker.in_line(state_at(origin, step, name), origin.name)
         await self.persistence.settled(origin)
         sandbox.renew(self.generations.first(name))
         sandbox.origin.first_clock = sandbox.clock.now, sandbox.clock.frozen

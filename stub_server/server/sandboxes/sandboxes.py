@@ -226,11 +226,14 @@ class Sandboxes(MadeSandboxes):
         Returns it, and the API keys that its users made; with `keys` these are deleted. Raises
         NotFound, Unavailable.
         """
-        await do_due((await self._present(name)).sandbox, self.worker)
+        present = (await self._present(name)).sandbox
+        earlier = present.origin.generation
+        await do_due(present, self.worker)
         async with self.persistence.changing:
             entry = await self._present(name)
-            sandbox = entry.sandbox
-            earlier, number = sandbox.origin.generation, sandbox.log.number
+            sandbox, number = entry.sandbox, entry.sandbox.log.number
+            if sandbox.origin.generation != earlier:  # deleted meanwhile, and made again
+                raise gone()
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
                 made = self._renew_keys(sandbox, cause)

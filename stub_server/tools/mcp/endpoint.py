@@ -86,7 +86,7 @@ class Endpoint:
     ) -> None:
         """Have the package answer a request."""
         request, sandboxes = work.request, work.server.sandboxes
-        body = [await _read(request, receive)]
+        body, answers = [await _read(request, receive)], list[Message]()
 
         async def received() -> Message:
             if body:
@@ -96,16 +96,22 @@ class Endpoint:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._remember(request.method, message, opened, sandboxes)
-            await send(message)
+            if is_opened:
+                await send(message)
+            else:  # others would wait for a client that reads nothing
+                answers.append(message)
 
+        is_opened = _SESSION in request.headers
         handled = partial(self._handle, opened, scope, received, sent)
-        if _SESSION in request.headers:
+        if is_opened:
             await handled()
             return
         async with self._opening:  # one after the other, so that each finds those before it
             await self._make_room(sandboxes)
             self._check_room(opened)
             await handled()
+        for message in answers:
+            await send(message)
 
     async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer those alone who have the key, and name the sandbox, that a session was
