@@ -100,7 +100,8 @@ class AccessPolicy:
             and _PREFLIGHT in request.headers
         ):
             return self._preflight(scope, request, target.path)
-        check_access(self._server, request, target)
+        if target.path.startswith(CONTROL):
+            check_access(self._server, request, target)
         return self.app(scope, receive, send)
 
     async def _preflight(self, scope: Scope, request: Request, path: str) -> Answer:

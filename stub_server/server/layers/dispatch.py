@@ -48,18 +48,30 @@ class Dispatch:
         return faults(self._execute, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
 
     def _execute(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+        """Execute a request in the present. Others were served while its body arrived."""
         request: Request = scope[REQUEST]
         target: Target = scope[TARGET]
+        trace: Trace = scope[TRACE]
         if target.pending is not None or AS_OF in request.headers:
-            return self._elsewhere(scope, request, target)
-        return self._now(scope, request, target)
+            return self._elsewhere(scope, receive, send)
+        sandbox = target.sandbox
+        if (
+            sandbox.log.number != trace.before
+            or sandbox.origin.generation != target.generation
+            or CONTROL_KEY in request.headers  # it may be that of another sandbox
+        ):
+            self._check_again(scope, request, target)
+        trace.at, trace.before = sandbox.clock.now, sandbox.log.number
+        return self._handle(scope, request, target)
 
-    async def _elsewhere(self, scope: Scope, request: Request, target: Target) -> Answer:
+    async def _elsewhere(self, scope: Scope, receive: Receive, send: Send) -> Answer:
         """Execute a request in an earlier state of its sandbox, or in one that is created for it.
 
         Raises Unavailable if another request has created the sandbox, without the merchant of this
         one.
         """
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
         trace: Trace = scope[TRACE]
         caller: Caller | None = scope.get(CALLER)
         if AS_OF in request.headers:
@@ -74,20 +86,7 @@ class Dispatch:
         if caller is not None and caller.merchant_id not in target.sandbox.stores:
             message = "The sandbox has just been created. Send the request again."
             raise Unavailable(message, headers={"Retry-After": "0"})
-        return await self._now(scope, request, target)
-
-    def _now(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
-        """Execute a request in the present. Others were served while its body arrived."""
-        trace: Trace = scope[TRACE]
-        sandbox = target.sandbox
-        if (
-            sandbox.log.number != trace.before
-            or sandbox.origin.generation != target.generation
-            or CONTROL_KEY in request.headers  # it may be that of another sandbox
-        ):
-            self._check_again(scope, request, target)
-        trace.at, trace.before = sandbox.clock.now, sandbox.log.number
-        return self._handle(scope, request, target)
+        return await self._execute(scope, receive, send)
 
     def _check_again(self, scope: Scope, request: Request, target: Target) -> None:
         """Check a credential that may have ended while the request waited, or its body came.

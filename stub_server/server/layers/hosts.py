@@ -87,7 +87,8 @@ class HostPolicy:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
         request: Request = scope[REQUEST]
         headers = request.headers
-        _check_size(request)
+        if len(request.sent) > MOST_HEADERS or request.query.count(b"&") >= MOST_QUERY_MEMBERS:
+            raise _too_many_parts(request)
         if scope["http_version"] == "1.1" and b"host" not in headers:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
@@ -131,14 +132,13 @@ class HostPolicy:
             raise Forbidden(message, code="delivery_not_allowed")
 
 
-def _check_size(request: Request) -> None:
-    """Raises a 431 and a 414 for a request of too many parts."""
+def _too_many_parts(request: Request) -> Refusal:
+    """A 431 or a 414."""
     if len(request.sent) > MOST_HEADERS:
         message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
-        raise Refusal(message, status=431, code="headers_too_large")
-    if request.query.count(b"&") >= MOST_QUERY_MEMBERS:
-        message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
-        raise Refusal(message, status=414, code="uri_too_long")
+        return Refusal(message, status=431, code="headers_too_large")
+    message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
+    return Refusal(message, status=414, code="uri_too_long")
 
 
 def without_prefix(path: str) -> str:
