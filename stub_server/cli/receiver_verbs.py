@@ -123,13 +123,12 @@ def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str
 
     Returns it, and the present position in the events. Raises Away, Refused.
     """
-    import hmac
-
+    from ..core.ids import keyed_digest
     from ..core.signing import new_key
 
     credentials = target.control("GET", "/credentials")
     # The same for a sandbox each time, so that a receiver can keep it.
-    key = new_key(hmac.digest(credentials["private_key"].encode(), b"stub-server listen", "sha256"))
+    key = new_key(keyed_digest(credentials["private_key"].encode(), b"stub-server listen"))
     after = target.control("GET", "/events", params={"wait": 0, "type": patterns})["next"]
     answer = {"sandbox": credentials["sandbox"], "forward_to": to, "signing_key": key}
     text = f"Events of the sandbox {credentials['sandbox']}"

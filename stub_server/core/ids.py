@@ -25,12 +25,21 @@ def named_uuid(*names: str) -> str:
     return _uuid_of(sha256("\x00".join(names).encode()).digest())
 
 
+def keyed_digest(key: bytes, message: bytes) -> bytes:
+    """The HMAC of a message with SHA-256.
+
+    `hmac.digest` would let other threads run meanwhile, and the event loop then waits for them
+    longer than for all the rest of a request.
+    """
+    return hmac.new(key, message, sha256).digest()
+
+
 def derived_text(secret: bytes, length: int, *names: str) -> str:
     """`length` base-62 characters that only the holder of `secret` can compute."""
     digest = b""
     counter = 0
     while len(digest) < length * 2:
-        digest += hmac.digest(secret, "\x00".join((*names, str(counter))).encode(), "sha256")
+        digest += keyed_digest(secret, "\x00".join((*names, str(counter))).encode())
         counter += 1
     return "".join(BASE62[(digest[2 * i] << 8 | digest[2 * i + 1]) % 62] for i in range(length))
 
@@ -61,7 +70,7 @@ class Ids:
         first its name.
         """
         self._draw_from(sha256(f"{seed}/ids".encode()).digest())
-        self._root = hmac.digest(secret, b"credentials", "sha256")
+        self._root = keyed_digest(secret, b"credentials")
         self.position: Position = (0, 0)
         self.event_salt = 0
         self._name(sandbox, str(seed))
@@ -72,7 +81,7 @@ class Ids:
 
     def identify(self, identity: str) -> None:
         """Draw secrets of another identity from now on."""
-        self.secret_key = hmac.digest(self._root, identity.encode(), "sha256")
+        self.secret_key = keyed_digest(self._root, identity.encode())
 
     def _name(self, sandbox: str, root: str) -> None:
         self.requests = Random(f"{root}/requests/{sandbox}")

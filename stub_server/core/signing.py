@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..version import __version__
+from .ids import keyed_digest
 
 PREFIX = "whsec_"
 HeaderPairs = list[tuple[str, str]]
@@ -23,7 +24,7 @@ def sign(key: str, event_id: str, timestamp: int, body: bytes) -> str:
     """`v1,<base64>` over `{id}.{timestamp}.{body}`; the timestamp is in seconds since 1970."""
     secret = b64decode(key.removeprefix(PREFIX), validate=True)
     signed = b"%b.%d.%b" % (event_id.encode(), timestamp, body)
-    return "v1," + b64encode(hmac.digest(secret, signed, "sha256")).decode()
+    return "v1," + b64encode(keyed_digest(secret, signed)).decode()
 
 
 def signatures(keys: Iterable[str], event_id: str, timestamp: int, body: bytes) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from starlette.types import Receive, Scope
 
+from ...core.ids import keyed_digest
 from ...core.problem import Unavailable
 
 # the last header of a forwarded request; in an answer to one it is one of the words below
@@ -31,10 +32,8 @@ class Hops:
     """The signed header, and the words. Servers of one store share the secret."""
 
     def __init__(self, secret: bytes) -> None:
-        self._key = hmac.digest(secret, HOP, "sha256")
-        self.said = {
-            word: hmac.digest(self._key, word.value, "sha256").hex().encode() for word in Word
-        }
+        self._key = keyed_digest(secret, HOP)
+        self.said = {word: keyed_digest(self._key, word.value).hex().encode() for word in Word}
         """The words as they are sent.
 
         They are secret: a fault rule may add any header to an answer.
@@ -78,7 +77,7 @@ class Hops:
     def _signature(self, scope: Scope, claim: bytes) -> bytes:
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
         signed = (scope["method"].encode(), target_of(scope), host.strip(), claim)
-        return hmac.digest(self._key, b"\n".join(signed), "sha256").hex().encode()
+        return keyed_digest(self._key, b"\n".join(signed)).hex().encode()
 
 
 class NotThere(Unavailable):

@@ -2,13 +2,13 @@
 rotation and rewind.
 """
 
-import hmac
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
 from ...core.clock import iso
+from ...core.ids import keyed_digest
 from ...core.problem import Conflict, Refusal, gone
 from ...core.record import Body, Record
 from ...core.slices import Sliced
@@ -86,7 +86,7 @@ class Sandboxes(MadeSandboxes):
         """The key that opens the controls of one sandbox in its generation. Raises NotFound."""
         entry = self.entry(name)
         named = f"control/{entry.sandbox.identity}/{entry.created_at}".encode()
-        return "sk_control_" + hmac.digest(self.factory.control_secret, named, "sha256").hex()[:48]
+        return "sk_control_" + keyed_digest(self.factory.control_secret, named).hex()[:48]
 
     def pay_key(self, sandbox: Sandbox, order: str) -> str | None:
         """What the address of an order's pay page has to contain on a public server; None on a
@@ -95,7 +95,7 @@ class Sandboxes(MadeSandboxes):
         if not self.settings.is_public:
             return None
         named = f"pay/{sandbox.identity}/{order}".encode()
-        return "sk_pay_" + hmac.digest(sandbox.rules.secret, named, "sha256").hex()[:32]
+        return "sk_pay_" + keyed_digest(sandbox.rules.secret, named).hex()[:32]
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
