@@ -335,7 +335,7 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> Non
 @pytest.mark.promise("waiting-requests")
 def test_explanations_that_wait_are_limited(shop: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is made at a time: 300 of one sandbox kept those of all others waiting for 11 s."""
-    ended, explained = Event(), Explainer._explained  # noqa: SLF001 - who waits for it waits so
+    ended, explained = Event(), Explainer.explain_now
 
     async def waiting(self: Explainer, *arguments: Any) -> Any:
         while not ended.is_set():
@@ -343,7 +343,7 @@ def test_explanations_that_wait_are_limited(shop: Estate, monkeypatch: pytest.Mo
         return await explained(self, *arguments)
 
     monkeypatch.setattr(server, "OF_SANDBOX", 2)
-    monkeypatch.setattr(Explainer, "_explained", waiting)
+    monkeypatch.setattr(Explainer, "explain_now", waiting)
     wrong = shop.api.post("/v2/plans", json={}).headers["x-request-id"]
     with ThreadPoolExecutor(3) as readers:
         asked = [readers.submit(shop.control.get, f"/requests/{wrong}") for _ in range(3)]

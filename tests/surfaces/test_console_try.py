@@ -156,8 +156,7 @@ def test_the_code_of_a_form_is_the_call_that_it_sends(
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
-    # the bytes that the code printed
-    assert json.loads(body) == json.loads(eval(ran.stdout))  # noqa: S307
+    assert json.loads(body) == json.loads(eval(ran.stdout))  # noqa: S307 - the bytes that it printed
     assert "-h 'idempotency-key: b-c'" in curl.lower()
     assert '    "Idempotency-Key": "b-c",' in typescript
     kept = control.get("/requests").json()["requests"][0]

@@ -62,8 +62,7 @@ class Expression(NamedTuple):
             [],
         )
         code = compile(ast.fix_missing_locations(ast.Expression(call)), self.module, "eval")
-        # our own source
-        found: re.Pattern[Any] = eval(code, {**vars(import_module(self.module)), "re": re})  # noqa: S307
+        found: re.Pattern[Any] = eval(code, {**vars(import_module(self.module)), "re": re})  # noqa: S307 - our own source
         return found
 
 

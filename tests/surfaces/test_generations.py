@@ -289,9 +289,9 @@ def test_who_waits_is_not_told_the_credentials_of_the_next_generation(
             await asyncio.sleep(0)
         return await explained(self, *arguments)
 
-    explained = Explainer._explained  # noqa: SLF001 - who waits for its turn waits so
+    explained = Explainer.explain_now
     monkeypatch.setattr(sandbox_history, "state_at", waiting)
-    monkeypatch.setattr(Explainer, "_explained", waiting_too)
+    monkeypatch.setattr(Explainer, "explain_now", waiting_too)
     with guarded.sandbox(f"told-{asked}") as sandbox, ThreadPoolExecutor(1) as beside:
         bearer = {"Authorization": f"Bearer {sandbox.token}"}
         wrong = httpx2.post(f"{sandbox.url}/v2/plans", json={}, headers=bearer, verify=NO_TLS)
@@ -321,7 +321,7 @@ def test_a_stream_that_is_read_after_a_rotation_ends(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client may begin to read half a minute after its key was checked."""
-    begun, rotated, follow = Event(), Event(), sandbox_stream._follow  # noqa: SLF001 - its start
+    begun, rotated, follow = Event(), Event(), sandbox_stream.followed
 
     async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
         begun.set()
@@ -330,7 +330,7 @@ def test_a_stream_that_is_read_after_a_rotation_ends(
         async for piece in follow(*arguments):
             yield piece
 
-    monkeypatch.setattr(sandbox_stream, "_follow", waiting)
+    monkeypatch.setattr(sandbox_stream, "followed", waiting)
     with guarded.sandbox("streamed") as sandbox, ThreadPoolExecutor(1) as beside:
         key = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
         address = f"{sandbox.url}/_sandbox/stream"

@@ -321,7 +321,7 @@ def test_a_directory_of_another_format_is_refused(tmp_path: Path, number: int) -
     left(tmp_path)
     for name, value in (("format", str(number)), ("server", "9.0.0")):
         summed = f"value = '{value}', sum = {sum_of(name, value)}"
-        changed(tmp_path, f"update settings set {summed} where name = '{name}'")  # noqa: S608
+        changed(tmp_path, f"update settings set {summed} where name = '{name}'")  # noqa: S608 - ours
     before = (tmp_path / DATABASE).read_bytes()
     said = refusal(tmp_path)
     assert says(said, "version 9.0.0 wrote it", f"in format {number}", "Start that version")

@@ -43,7 +43,7 @@ async def follow_sandbox(work: Work) -> Reply:
         place.go_back(entry, given.decode("latin-1"))
     # it begins once the client reads: by then there may be another generation
     generation = entry.sandbox.origin.generation
-    return Streamed(_follow(server, work.sandbox.name, place, generation), b"text/event-stream")
+    return Streamed(followed(server, work.sandbox.name, place, generation), b"text/event-stream")
 
 
 def _check_room(server: Server, place: "Place") -> None:
@@ -134,7 +134,7 @@ class Place:
         return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
 
 
-async def _follow(
+async def followed(
     server: Server, name: str, place: Place, generation: str
 ) -> AsyncGenerator[bytes, None]:
     loop = asyncio.get_running_loop()

@@ -87,11 +87,12 @@ class Explainer:
         if trace.status < 400:
             return None
         async with self._turn:
-            found = await self._explained(server, sandbox, trace)
+            found = await self.explain_now(server, sandbox, trace)
         await asyncio.sleep(0)  # to show a large body takes a turn of its own
         return found
 
-    async def _explained(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
+    async def explain_now(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
+        """The explanation of a refusal, while no other one is made."""
         code, answer = trace.code or "", object_in(trace.answer or b"")
         rule = self._rules.get(code, _UNKNOWN)
         refusal = Refusal(

@@ -58,7 +58,7 @@ class MadeSandboxes(LoadedSandboxes):
         if self.settings.is_public or not creates:
             raise self._no_such_name(name, suggests=suggests)
         try:
-            return await self.factory.begin(name, self.generations.first(name))
+            return await self.factory.begin(self.factory.empty(name, self.generations.first(name)))
         except NotFound as error:
             raise _none(name, error) from None
 
@@ -101,7 +101,8 @@ class MadeSandboxes(LoadedSandboxes):
         """
         name = await self._new_name(name, "sandbox")
         generation = self.generations.first(name)
-        sandbox = await self.factory.begin(name, generation, scenario, seed, now)
+        sandbox = self.factory.empty(name, generation, scenario, seed, now)
+        await self.factory.begin(sandbox)
         begin_with(sandbox, sandbox.settings, settings)
         if now is not None:
             sandbox.origin.first_clock = (now, True)

@@ -159,32 +159,24 @@ class SandboxFactory:
         self.seeding.fill(sandbox)
         return self._own(sandbox)
 
-    async def begin(
-        self,
-        name: str,
-        generation: str,
-        scenario: str | None = None,
-        seed: int | None = None,
-        now: int | None = None,
-    ) -> Sandbox:
-        """`make` for a request, in a thread, while others are served.
+    async def begin(self, sandbox: Sandbox) -> Sandbox:
+        """Seed an empty sandbox for a request, in a thread, while others are served; returns it.
 
         Raises NotFound for a scenario that cannot be used; only the log says why, since the reason
         quotes the file.
         """
         try:
-            sandbox = self.empty(name, generation, scenario, seed, now)
             # else one like it is kept: that takes no time
             if not self.seeding.copy(sandbox):
-                self._filling[name] = sandbox, sandbox.clock.now
+                self._filling[sandbox.name] = sandbox, sandbox.clock.now
                 await self._filler.beside(lambda: self.seeding.fill(sandbox))
             return self._own(sandbox)
         except UnusableInput as error:
-            log.warning("sandbox %s was not made: %s", name, error)
+            log.warning("sandbox %s was not made: %s", sandbox.name, error)
             message = "The scenario cannot be used any more. The log of the server says why."
             raise NotFound(message, code="scenario_not_found") from None
         finally:
-            self._filling.pop(name, None)
+            self._filling.pop(sandbox.name, None)
 
     def progress(self, name: str) -> float:
         """How much of the past of a sandbox that `begin` makes has been lived, from 0 to 1."""

@@ -150,9 +150,10 @@ class Sandboxes(MadeSandboxes):
         if now is not None:
             first_clock = (now, True)
         begins, stands = first_clock or (None, True)
-        sandbox = await self.factory.begin(
+        sandbox = self.factory.empty(
             name, origin.generation, scenario or origin.scenario, seed, begins
         )
+        await self.factory.begin(sandbox)
         sandbox.origin.first_clock = first_clock
         if not stands:
             sandbox.clock.set(sandbox.clock.resumed())
