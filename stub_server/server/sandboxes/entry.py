@@ -1,6 +1,7 @@
 """Names of sandboxes, what the server knows of each, and of their records, keys and snapshots."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -179,12 +180,17 @@ class Keyring(dict[str, str]):
     away. This only says where to look; the sandbox decides whether the key is valid.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._owned: dict[str, set[str]] = defaultdict(set)
+
     def add(self, sandbox: str, keys: Iterable[str]) -> None:
         """Keys that a sandbox has."""
         for key in keys:
-            self.setdefault(key, sandbox)
+            if self.setdefault(key, sandbox) == sandbox:
+                self._owned[sandbox].add(key)
 
     def forget(self, sandbox: str) -> None:
         """Forget the keys of a deleted sandbox."""
-        for key in [key for key, owner in self.items() if owner == sandbox]:
+        for key in self._owned.pop(sandbox, ()):
             del self[key]

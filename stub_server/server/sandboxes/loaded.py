@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from ...core.clock import wall_ms
 from ...core.problem import NotFound
-from ...core.text import glob
 from ...engine.sandbox import DEFAULT, Sandbox
 from .entry import Entry, Keyring, folded, keys_of
 from .generations import Generations
@@ -55,14 +54,11 @@ class LoadedSandboxes:
             raise NotFound(message, code="sandbox_not_found")
         return entry
 
-    def entries(self, pattern: str = "*") -> list[Entry]:
-        """The sandboxes whose name matches a glob, in which capitals mean the same; those
-        made last first.
-        """
+    def entries(self) -> list[Entry]:
+        """The sandboxes that have not expired, those made last first."""
         for entry in list(self._entries.values()):
             self._has_expired(entry)
-        pattern = folded(pattern)
-        return [entry for name, entry in reversed(self._entries.items()) if glob(pattern, name)]
+        return list(reversed(self._entries.values()))
 
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""

@@ -103,13 +103,17 @@ class Sandboxes(MadeSandboxes):
         self.persistence.store_row_soon(name, keys)
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
-        """All sandboxes whose name matches a glob, in memory or not, those made last first.
+        """All sandboxes whose name matches a glob, in which capitals mean the same, in memory or
+        not; those made last first.
 
         Raises Unavailable.
         """
-        found: list[Entry | Kept] = [*self.entries(pattern)]
+        pattern = folded(pattern)
+        found: list[Entry | Kept] = []
+        for entry in self.entries():
+            if glob(pattern, entry.sandbox.name):
+                found.append(entry)
         if self.residence is not None:
-            pattern = folded(pattern)
             for row in await self.persistence.query(sql.listed):
                 if row.name not in self._entries and glob(pattern, row.name):
                     found.append(row)
