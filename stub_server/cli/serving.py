@@ -55,7 +55,7 @@ LOOK = 0.2  # seconds between two looks for a file that is gone
 NEWEST, YOUNG, ALL = range(3)  # generations of objects
 OLD = 5  # ticks after which the young are collected though requests go on
 SELDOM = 6_000  # ticks, ten minutes, between two moments in which all may be collected
-HANDOVER = 0.001  # seconds after which the thread for long work gives way to the event loop
+HANDOVER = 0.0002  # seconds after which the thread for long work gives way to the event loop
 
 
 def serve(settings: Settings, *, reloads: bool = False) -> None:
