@@ -18,15 +18,6 @@ from .endpoint import Endpoint
 _READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
 # the keywords that handlers need, beside formats
 _RELIED_ON = ("type", "nullable", "required", "enum")
-# Members whose values are stored as sent: no rule reads them.
-_STORED = {
-    "ProductCreate": {"type", "status"},
-    "ProductUpdate": {"type", "status"},
-    "PlanCreate": {"visibility"},
-    "PlanUpdate": {"visibility"},
-    "ProjectCreate": {"visibility"},
-    "ProjectUpdate": {"visibility"},
-}
 # Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and
 # never downwards.
 _MOST = {
@@ -95,8 +86,6 @@ def _relied_on(node: Json, document: Document, depth: int = 0) -> Json:
     """The schema of what a handler relies on in a request: required members, types, and values that
     rules read.
     """
-    name = str(node.get("$ref", "")).rpartition("/")[2] if isinstance(node, dict) else ""
-    stored = _STORED.get(name, ())
     node = document.resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
@@ -104,8 +93,6 @@ def _relied_on(node: Json, document: Document, depth: int = 0) -> Json:
     kept = _relied_on_itself(node)
     if isinstance(node.get("properties"), dict):
         kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
-        for name in stored:
-            kept["properties"].get(name, {}).pop("enum", None)
         _bound(kept["properties"], node["properties"], document)
     for name in ("items", "additionalProperties"):
         if isinstance(node.get(name), dict):
@@ -121,10 +108,10 @@ def _relied_on_itself(node: Json) -> JsonObject:
     kept: JsonObject = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent; event types and states are looked up, and must
-    # exist.
+    # Names of events and scopes are stored as sent too; event types and states are looked up, and
+    # must exist.
     source = str(node.get(SOURCE, "event_types"))
-    if source != "event_types" and ":" not in source:
+    if node.get("x-stored") or (source != "event_types" and ":" not in source):
         kept.pop("enum", None)
     return kept
 
