@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
-from ..contract.source import METHODS, Json
+from ..contract.source import METHODS, Json, operations_in
 from ..core.problem import NotFound
 from ..core.text import did_you_mean
 
@@ -44,7 +44,7 @@ class Slice(NamedTuple):
 
     def check(self, data: Json) -> None:
         """Raises NotFound for a name that the contract does not have."""
-        operations = [raw for _, _, raw in _operations(data)]
+        operations = [raw for _, _, raw in operations_in(data)]
         ids = [raw["operationId"] for raw in operations]
         tags = sorted({raw["tags"][0] for raw in operations})
         for kind, name, known in (("operation", self.operation, ids), ("tag", self.tag, tags)):
@@ -58,14 +58,14 @@ class Slice(NamedTuple):
     def cut(self, data: Json) -> Json:
         """The part of a contract that this names."""
         paths: Json = {}
-        for path, method, raw in _operations(data):
+        for path, method, raw in operations_in(data):
             if raw["operationId"] == self.operation or raw["tags"][0] == self.tag:
                 shared = {
                     key: value for key, value in data["paths"][path].items() if key not in METHODS
                 }
                 paths.setdefault(path, shared)[method] = raw
         paths = _plain(paths)
-        tags = {raw["tags"][0] for _, _, raw in _operations({"paths": paths})}
+        tags = {raw["tags"][0] for _, _, raw in operations_in({"paths": paths})}
         head = {key: data[key] for key in _HEAD if key in data}
         head["info"] = data["info"] | {"description": _PART}
         return {
@@ -74,13 +74,6 @@ class Slice(NamedTuple):
             "paths": paths,
             "components": _components(data, paths),
         }
-
-
-def _operations(data: Json) -> Iterator[tuple[str, str, Json]]:
-    for path, item in data["paths"].items():
-        for method in METHODS:
-            if method in item:
-                yield path, method, item[method]
 
 
 def _components(data: Json, paths: Json) -> Json:

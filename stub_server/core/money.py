@@ -6,8 +6,6 @@ Sums are made in cents, never in floats.
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 
-LARGEST = 99_999_999.99
-"""The largest amount of a boleto, in reais; a PIX code has room for more."""
 _EXACT = 10**15  # below this, floats of any two amounts in whole cents differ
 
 

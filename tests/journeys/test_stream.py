@@ -212,14 +212,14 @@ def test_so_many_read_at_once_whenever_they_begin_to_read(
     """Behind large answers of the same connection a stream begins late, and 60 of one sandbox were
     admitted before the first did.
     """
-    begun, follow = threading.Barrier(2), sandbox_stream.followed
+    begun, follow = threading.Barrier(2), sandbox_stream.Place.followed
 
     async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
         await asyncio.to_thread(begun.wait, 30)
         async for piece in follow(*arguments):
             yield piece
 
-    monkeypatch.setattr(sandbox_stream, "followed", waiting)
+    monkeypatch.setattr(sandbox_stream.Place, "followed", waiting)
     live = serve(seed=68, scenario="empty", max_streams=8)
     address = f"{live.url}/_sandbox/stream"
     with ThreadPoolExecutor(2) as readers:

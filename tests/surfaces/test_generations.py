@@ -321,7 +321,7 @@ def test_a_stream_that_is_read_after_a_rotation_ends(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client may begin to read half a minute after its key was checked."""
-    begun, rotated, follow = Event(), Event(), sandbox_stream.followed
+    begun, rotated, follow = Event(), Event(), sandbox_stream.Place.followed
 
     async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
         begun.set()
@@ -330,7 +330,7 @@ def test_a_stream_that_is_read_after_a_rotation_ends(
         async for piece in follow(*arguments):
             yield piece
 
-    monkeypatch.setattr(sandbox_stream, "followed", waiting)
+    monkeypatch.setattr(sandbox_stream.Place, "followed", waiting)
     with guarded.sandbox("streamed") as sandbox, ThreadPoolExecutor(1) as beside:
         key = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
         address = f"{sandbox.url}/_sandbox/stream"

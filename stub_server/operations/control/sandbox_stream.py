@@ -43,7 +43,7 @@ async def follow_sandbox(work: Work) -> Reply:
         place.go_back(entry, given.decode("latin-1"))
     # it begins once the client reads: by then there may be another generation
     generation = entry.sandbox.origin.generation
-    return Streamed(followed(server, work.sandbox.name, place, generation), b"text/event-stream")
+    return Streamed(place.followed(server, work.sandbox.name, generation), b"text/event-stream")
 
 
 def _check_room(server: Server, place: "Place") -> None:
@@ -84,6 +84,40 @@ class Place:
 
     def __str__(self) -> str:
         return "-".join([self.incarnation, *map(str, self.read_of.values())])
+
+    async def followed(
+        self, server: Server, name: str, generation: str
+    ) -> AsyncGenerator[bytes, None]:
+        """What happens in the sandbox of a name, until it ends, its generation or the server."""
+        loop = asyncio.get_running_loop()
+        try:
+            _check_room(server, self)  # others may have begun before this one was read
+        except Limited:
+            return
+        server.underway.followers.add(self)
+        try:
+            yield b"retry: 1000\n\n"
+            silent = loop.time()
+            while not server.closing.is_set():
+                entry = _followed(server, name, self, generation)
+                if entry is None:
+                    return
+                await _catch_up(server, entry)
+                if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
+                    return
+                messages = list(self.read(entry))
+                for message in messages:
+                    yield message
+                if messages:
+                    silent = loop.time()
+                elif loop.time() - silent > ALIVE:
+                    silent = loop.time()
+                    yield b": alive\n\n"
+                else:
+                    yield b""  # sending it shows whether the reader is still there
+                await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
+        finally:
+            server.underway.followers.discard(self)
 
     def read(self, entry: Entry) -> Iterator[bytes]:
         """What is new, as messages; the place moves on with each."""
@@ -132,40 +166,6 @@ class Place:
     def _message(self, kind: str, data: Any) -> bytes:
         body = data if isinstance(data, bytes) else orjson.dumps(data)
         return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
-
-
-async def followed(
-    server: Server, name: str, place: Place, generation: str
-) -> AsyncGenerator[bytes, None]:
-    loop = asyncio.get_running_loop()
-    try:
-        _check_room(server, place)  # others may have begun before this one was read
-    except Limited:
-        return
-    server.underway.followers.add(place)
-    try:
-        yield b"retry: 1000\n\n"
-        silent = loop.time()
-        while not server.closing.is_set():
-            entry = _followed(server, name, place, generation)
-            if entry is None:
-                return
-            await _catch_up(server, entry)
-            if server.sandboxes.persistence.lease == 0:  # another server may have the sandbox
-                return
-            messages = list(place.read(entry))
-            for message in messages:
-                yield message
-            if messages:
-                silent = loop.time()
-            elif loop.time() - silent > ALIVE:
-                silent = loop.time()
-                yield b": alive\n\n"
-            else:
-                yield b""  # sending it shows whether the reader is still there
-            await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
-    finally:
-        server.underway.followers.discard(place)
 
 
 def _followed(server: Server, name: str, place: Place, generation: str) -> Entry | None:

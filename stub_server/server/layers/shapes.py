@@ -11,30 +11,12 @@ from ...contract.formats import READ
 from ...contract.generated import SOURCE
 from ...contract.schema import Validator, translate
 from ...contract.source import Json, JsonObject
-from ...core.money import LARGEST
 from .endpoint import Endpoint
 
 # Headers that earlier layers read.
 _READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
 # the keywords that handlers need, beside formats
 _RELIED_ON = ("type", "nullable", "required", "enum")
-# Members whose values are stored as sent: no rule reads them.
-_STORED = {
-    "ProductCreate": {"type", "status"},
-    "ProductUpdate": {"type", "status"},
-    "PlanCreate": {"visibility"},
-    "PlanUpdate": {"visibility"},
-    "ProjectCreate": {"visibility"},
-    "ProjectUpdate": {"visibility"},
-}
-# Numbers that rules compute with, and how far: overlays may widen the shipped bounds so much, and
-# never downwards.
-_MOST = {
-    "amount": LARGEST,
-    "totalAmount": LARGEST,
-    "interval_count": 100,
-    "trial_period_days": 36_500,
-}
 _DEEPEST_MAP = 8
 _DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
 
@@ -95,8 +77,6 @@ def _relied_on(node: Json, document: Document, depth: int = 0) -> Json:
     """The schema of what a handler relies on in a request: required members, types, and values that
     rules read.
     """
-    name = str(node.get("$ref", "")).rpartition("/")[2] if isinstance(node, dict) else ""
-    stored = _STORED.get(name, ())
     node = document.resolve(node)
     if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
         return {}
@@ -104,9 +84,6 @@ def _relied_on(node: Json, document: Document, depth: int = 0) -> Json:
     kept = _relied_on_itself(node)
     if isinstance(node.get("properties"), dict):
         kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
-        for name in stored:
-            kept["properties"].get(name, {}).pop("enum", None)
-        _bound(kept["properties"], node["properties"], document)
     for name in ("items", "additionalProperties"):
         if isinstance(node.get(name), dict):
             kept[name] = below(node[name])
@@ -121,22 +98,16 @@ def _relied_on_itself(node: Json) -> JsonObject:
     kept: JsonObject = {name: node[name] for name in _RELIED_ON if name in node}
     if node.get("format") in READ:
         kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent; event types and states are looked up, and must
-    # exist.
+    # Names of events and scopes are stored as sent too; event types and states are looked up, and
+    # must exist.
     source = str(node.get(SOURCE, "event_types"))
-    if source != "event_types" and ":" not in source:
+    if node.get("x-stored") or (source != "event_types" and ":" not in source):
         kept.pop("enum", None)
+    # Overlays may widen a number that rules compute with so far, and never downwards.
+    if "x-largest" in node:
+        kept["minimum"] = node.get("minimum")
+        kept["maximum"] = max(node["x-largest"], node.get("maximum", inf))
     return kept
-
-
-def _bound(kept: JsonObject, members: Json, document: Document) -> None:
-    """Bound the members that are numbers of which a handler can process so much."""
-    for name in _MOST.keys() & kept.keys():
-        number = document.resolve(members[name])
-        kept[name] |= {
-            "minimum": number.get("minimum"),
-            "maximum": max(_MOST[name], number.get("maximum", inf)),
-        }
 
 
 def free_maps(schema: Json, document: Document, place: Place = ()) -> Iterator[Place]:
