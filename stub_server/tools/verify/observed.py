@@ -8,6 +8,7 @@ newest ones are kept.
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from queue import Full, Queue
@@ -156,20 +157,29 @@ class Watching:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         shown = self._showing.line(request)
-        self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
+        with suppress(OSError):  # nobody reads the lines any more
+            self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
 
 
 def decoded(answer: Answer) -> bytes | None:
-    """The decoded body of an answer; None where its encoding cannot be read here."""
+    """The decoded body of an answer; None where its encoding cannot be read here, or it is much
+    larger than it was sent.
+    """
     named = ",".join(answer.headers_named("content-encoding")).lower()
     if not {each.strip() for each in named.split(",")} <= _codings():
         return None
+    sent = httpx2.ByteStream(answer.body)
+    body = bytearray()
     try:
-        return httpx2.Response(
-            200, headers={"Content-Encoding": named}, content=answer.body
-        ).content
+        for piece in httpx2.Response(
+            200, headers={"Content-Encoding": named}, stream=sent
+        ).iter_bytes():
+            body += piece
+            if len(body) > MOST_BYTES:
+                return None
     except httpx2.DecodingError:
         return None
+    return bytes(body)
 
 
 @cache
