@@ -171,6 +171,21 @@ def test_nobody_needs_to_read_the_lines() -> None:
     assert 3 == watching.report().requests
 
 
+def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
+    goes_on = threading.Event()
+
+    def say(line: str) -> None:
+        assert goes_on.wait(30)
+
+    watching = Watching("http://127.0.0.1", say)
+    large = ExchangeAnswer(200, body=bytes(100 * 1024 * 1024))
+    for _ in range(6):  # one is being judged, three wait
+        watching.passed(Passed(Exchange(Request("GET", "/v2/nowhere"), large), 0.0, "large"))
+    goes_on.set()
+    watching.report()
+    assert watching.unjudged["more requests than could be judged"] >= 2
+
+
 def test_a_name_that_was_rebound_to_this_machine_reaches_no_backend() -> None:
     with (
         speaking(lambda connection: connection.sendall(sized(b"{}"))) as target,

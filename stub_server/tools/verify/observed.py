@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from queue import Full, Queue
+from queue import Queue
 from time import time
 
 import httpx2
@@ -30,7 +30,8 @@ from .showing import Showing
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
 """Exchanges of a proxy that are kept, and bytes of their bodies."""
-MOST_WAITING = 1_000  # exchanges that wait to be judged
+MOST_WAITING, MOST_WAITING_BYTES = 1_000, 256 * 1024 * 1024
+"""Exchanges that wait to be judged, and bytes of their bodies."""
 
 
 class Observed(Ledger):
@@ -106,17 +107,18 @@ class Watching:
         self._began = time()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
-        self._waiting: Queue[Passed | None] = Queue(MOST_WAITING)
+        self._waiting: Queue[Passed | None] = Queue()
         self._kept: deque[tuple[Passed, list[str]]] = deque(maxlen=KEPT)
         self._thread = threading.Thread(target=self._run, name="judging", daemon=True)
         self._thread.start()
 
     def passed(self, passed: Passed) -> None:
         """Take an exchange, without waiting."""
-        try:
-            self._waiting.put_nowait(passed)
-        except Full:
+        waiting = sum(map(_size, [*self._waiting.queue]))
+        if len(self._waiting.queue) >= MOST_WAITING or waiting > MOST_WAITING_BYTES:
             self.unjudged["more requests than could be judged"] += 1
+        else:
+            self._waiting.put(passed)
 
     def report(self) -> Report:
         """Judge what still waits, and report."""
@@ -153,7 +155,7 @@ class Watching:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
         self._kept.append((passed._replace(unread=unread), classes))
-        while sum(map(_size, self._kept)) > MOST_BYTES:
+        while sum(_size(each) for each, _ in self._kept) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         shown = self._showing.line(request)
@@ -191,6 +193,6 @@ def _codings() -> set[str]:
         return {"", "identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
 
 
-def _size(kept: tuple[Passed, list[str]]) -> int:
-    request, answer = kept[0].exchange
+def _size(passed: Passed) -> int:
+    request, answer = passed.exchange
     return len(request.body) + len(answer.body)
