@@ -43,6 +43,7 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
         entry(text="abc", encoding="base64"),
         entry(size=99),
         entry(status=0),
+        entry(text="{}") | {"response": {"status": 200.0, "headers": [], "content": {}}},
         entry("http://[", text="{}"),
         entry("https://cdn.example.com/v2/customers", text="{}"),
         entry("https://API.example.com:443/shop/v2/customers", text="{}"),
@@ -52,7 +53,7 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
     found = read(file, BASE)
     assert [b"{}"] * 3 == [each.answer.body for each in found.exchanges]
     assert found.left_out == {
-        "unreadable": 4,
+        "unreadable": 5,
         "without the body of the response": 1,
         "without response": 1,
         "of another address": 1,

@@ -1,5 +1,6 @@
 """The proxy passes on what comes, byte for byte, and judges it afterwards."""
 
+import gzip
 import json
 import signal
 import socket
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import IncompleteRead
@@ -17,7 +20,11 @@ import httpx2
 import orjson
 import pytest
 
+from stub_server.tools.verify.exchange import Answer as ExchangeAnswer
+from stub_server.tools.verify.exchange import Exchange, Request
+from stub_server.tools.verify.observed import Watching, decoded
 from stub_server.tools.verify.outcome import of_recorded
+from stub_server.tools.verify.proxy import Passed
 
 from ..support.estate import Estate
 from ..support.forked import Popen
@@ -31,7 +38,7 @@ from .scripted import Proxied, connected, proxying, received
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: r1\r\n"
 PAGE = orjson.dumps(example("CustomerPage"))
-ASKED = b"GET /v2/customers HTTP/1.1\r\nHost: proxy\r\n\r\n"
+ASKED = b"GET /v2/customers HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def sized(body: bytes, head: bytes = OK) -> bytes:
@@ -91,7 +98,7 @@ def test_a_stream_comes_as_it_is_sent() -> None:
         connection.sendall(b"data: 2\n\n")
 
     with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
-        client.sendall(b"GET /stream HTTP/1.1\r\nHost: proxy\r\n\r\n")
+        client.sendall(b"GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"data: 1\n\n" in received(client, b"data: 1\n\n")
         goes_on.set()
         assert b"data: 2\n\n" in received(client, b"data: 2\n\n")
@@ -107,7 +114,7 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
         )
 
     with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
-        client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: proxy\r\n\r\n")
+        client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"content-length: 4711" in received(client).lower()
         client.sendall(ASKED)
         assert ("/v2/plans", 302) == ((found := answer_on(client)).header("location"), found.status)
@@ -134,6 +141,68 @@ def test_a_large_body_is_passed_on_and_not_judged() -> None:
         sum(proxied.watching.unjudged.values()),
     )
     assert "not judged" in proxied.lines[0]
+
+
+def test_a_small_answer_that_unpacks_to_gigabytes_is_not_unpacked() -> None:
+    """Twice packed: 2 kB are 400 MB, and 2 MB would be a terabyte."""
+    packing, zeros = zlib.compressobj(9, wbits=31), bytes(1_000_000)
+    packed = b"".join(packing.compress(zeros) for _ in range(400)) + packing.flush()
+    small = gzip.compress(packed)
+
+    tracemalloc.start()
+    try:
+        answer = (("Content-Encoding", "gzip, gzip"),)
+        assert decoded(ExchangeAnswer(200, answer, small)) is None
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_nobody_needs_to_read_the_lines() -> None:
+    """A closed pipe ends neither the judging nor the way to the report."""
+
+    def say(line: str) -> None:
+        raise BrokenPipeError
+
+    watching = Watching("http://127.0.0.1", say)
+    exchange = Exchange(Request("GET", "/v2/customers"), ExchangeAnswer(500))
+    for _ in range(3):
+        watching.passed(Passed(exchange, 0.0))
+    assert 3 == watching.report().requests
+
+
+def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
+    goes_on = threading.Event()
+
+    def say(line: str) -> None:
+        assert goes_on.wait(30)
+
+    watching = Watching("http://127.0.0.1", say)
+    large = ExchangeAnswer(200, body=bytes(100 * 1024 * 1024))
+    for _ in range(6):  # one is being judged, three wait
+        watching.passed(Passed(Exchange(Request("GET", "/v2/nowhere"), large), 0.0, "large"))
+    goes_on.set()
+    watching.report()
+    assert watching.unjudged["more requests than could be judged"] >= 2
+
+
+def test_a_name_that_was_rebound_to_this_machine_reaches_no_backend() -> None:
+    with (
+        speaking(lambda connection: connection.sendall(sized(b"{}"))) as target,
+        proxying(target) as proxied,
+    ):
+        answer = asked(proxied, ASKED.replace(b"localhost", b"evil.example:4601"))
+    assert (403, "forbidden") == (answer.status, answer.json()["code"])
+
+
+def test_a_status_that_is_none_is_no_answer() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(b"HTTP/1.1 600 Odd\r\nContent-Length: 0\r\n\r\n")
+
+    with speaking(play) as target, proxying(target) as proxied:
+        assert 502 == asked(proxied, ASKED).status
+    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
 
 def test_a_target_that_is_away_is_said_to_be_so() -> None:
@@ -170,7 +239,7 @@ def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
     with speaking(play) as target, proxying(target) as proxied:
         sent = b'{"password": "hidden-4"}'
         head = (
-            b"POST /api-keys?token=hidden-3 HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer"
+            b"POST /api-keys?token=hidden-3 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer"
             b" hidden-1\r\n"
         )
         asked(proxied, sized(sent, head))

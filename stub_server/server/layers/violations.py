@@ -241,8 +241,10 @@ def _message(error: Any, schema: Body) -> str:
 
 def shown(value: Any) -> str:
     """A value as JSON, cut short."""
-    # orjson knows 64 bits
-    text = str(value) if type(value) is int else orjson.dumps(value).decode()
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:  # orjson knows 64 bits
+        text = str(value)
     return shortened(text, SHOWN)
 
 

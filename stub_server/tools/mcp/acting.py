@@ -178,4 +178,5 @@ async def explain(session: Session, id: str = "last") -> Result:
     found = (await session.get(f"/requests/{segment(id)}"))["request"]
     answer = Reply(found["status"], {"x-request-id": id}, orjson.dumps(found["response"]["body"]))
     shown = refusal(answer, found["explanation"])
-    return Result([f"{found['method']} {found['path']}", *shown.lines], shown.facts, shown.next)
+    asked = body_lines(f"{found['method']} {found['path']}")  # a stranger may have sent it
+    return Result([*asked, *shown.lines], shown.facts, shown.next)

@@ -147,7 +147,8 @@ def _nested_lines(body: Json, name: str, most: int) -> list[str]:
     rest, lines = dict(value), []
     for member in _TO_PAY:
         if member in rest:
-            lines.append(f"{name}.{member}: {rest.pop(member)}")
+            whole = " ".join(str(rest.pop(member)).splitlines())
+            lines.append(f"{name}.{member}: {whole}")
     return [f"{name}: {_line(rest)}", *lines]
 
 

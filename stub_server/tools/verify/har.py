@@ -3,6 +3,7 @@
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -105,7 +106,8 @@ def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
     Raises AttributeError, KeyError, TypeError and ValueError for an entry that cannot be read.
     """
     request, response = found["request"], found["response"]
-    method, status, content = str(request["method"]), response["status"], response["content"]
+    method, content = str(request["method"]), response["content"]
+    status = index(response["status"])  # 200.0 is none
     parts, text = urlsplit(request["url"]), content.get("text")
     if not 100 <= status <= 999:
         return "without response"

@@ -8,9 +8,10 @@ newest ones are kept.
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from queue import Full, Queue
+from queue import Queue
 from time import time
 
 import httpx2
@@ -29,7 +30,8 @@ from .showing import Showing
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
 """Exchanges of a proxy that are kept, and bytes of their bodies."""
-MOST_WAITING = 1_000  # exchanges that wait to be judged
+MOST_WAITING, MOST_WAITING_BYTES = 1_000, 256 * 1024 * 1024
+"""Exchanges that wait to be judged, and bytes of their bodies."""
 
 
 class Observed(Ledger):
@@ -105,17 +107,18 @@ class Watching:
         self._began = time()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
-        self._waiting: Queue[Passed | None] = Queue(MOST_WAITING)
+        self._waiting: Queue[Passed | None] = Queue()
         self._kept: deque[tuple[Passed, list[str]]] = deque(maxlen=KEPT)
         self._thread = threading.Thread(target=self._run, name="judging", daemon=True)
         self._thread.start()
 
     def passed(self, passed: Passed) -> None:
         """Take an exchange, without waiting."""
-        try:
-            self._waiting.put_nowait(passed)
-        except Full:
+        waiting = sum(map(_size, [*self._waiting.queue]))
+        if len(self._waiting.queue) >= MOST_WAITING or waiting > MOST_WAITING_BYTES:
             self.unjudged["more requests than could be judged"] += 1
+        else:
+            self._waiting.put(passed)
 
     def report(self) -> Report:
         """Judge what still waits, and report."""
@@ -152,24 +155,33 @@ class Watching:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
         self._kept.append((passed._replace(unread=unread), classes))
-        while sum(map(_size, self._kept)) > MOST_BYTES:
+        while sum(_size(each) for each, _ in self._kept) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         shown = self._showing.line(request)
-        self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
+        with suppress(OSError):  # nobody reads the lines any more
+            self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
 
 
 def decoded(answer: Answer) -> bytes | None:
-    """The decoded body of an answer; None where its encoding cannot be read here."""
+    """The decoded body of an answer; None where its encoding cannot be read here, or it is much
+    larger than it was sent.
+    """
     named = ",".join(answer.headers_named("content-encoding")).lower()
     if not {each.strip() for each in named.split(",")} <= _codings():
         return None
+    sent = httpx2.ByteStream(answer.body)
+    body = bytearray()
     try:
-        return httpx2.Response(
-            200, headers={"Content-Encoding": named}, content=answer.body
-        ).content
+        for piece in httpx2.Response(
+            200, headers={"Content-Encoding": named}, stream=sent
+        ).iter_bytes():
+            body += piece
+            if len(body) > MOST_BYTES:
+                return None
     except httpx2.DecodingError:
         return None
+    return bytes(body)
 
 
 @cache
@@ -181,6 +193,6 @@ def _codings() -> set[str]:
         return {"", "identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
 
 
-def _size(kept: tuple[Passed, list[str]]) -> int:
-    request, answer = kept[0].exchange
+def _size(passed: Passed) -> int:
+    request, answer = passed.exchange
     return len(request.body) + len(answer.body)

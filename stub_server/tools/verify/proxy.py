@@ -16,7 +16,7 @@ import uvicorn
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from ...core.text import is_local
+from ...core.text import host_name, is_local
 from ...server.request import OF_CONNECTIONS
 from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
@@ -24,6 +24,7 @@ JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 OWN = "/_proxy/"
 """Paths below it are answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
+_LAST_STATUS = 599  # that uvicorn can write
 # Of a connection that was reset, uvloop has no socket, and looking at it raises one of the first
 # two.
 _LOST = (
@@ -86,7 +87,7 @@ class Proxy:
             await send({"type": "lifespan.shutdown.complete"})
             return
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        if path.startswith(OWN):
+        if path.startswith(OWN) or not _is_for_this_machine(scope):
             await (await self._owned(scope, path))(scope, receive, send)
             return
         sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
@@ -96,6 +97,8 @@ class Proxy:
             async with aclosing(
                 await self._pool.handle_async_request(self._request(scope, receive, sent))
             ) as answer:
+                if answer.status > _LAST_STATUS:
+                    raise httpcore2.RemoteProtocolError(f"the status {answer.status} is none")
                 headers = _passed_on(answer.headers)
                 start = {"type": "http.response.start", "status": answer.status, "headers": headers}
                 await send(start)
@@ -146,13 +149,9 @@ class Proxy:
         )
 
     async def _owned(self, scope: Scope, path: str) -> Response:
-        """Answer programs on this machine only.
-
-        A foreign Host would be a web page whose name was rebound to it.
-        """
-        headers = dict(scope["headers"])
-        name = urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname
-        if not is_local(scope["client"][0]) or not is_local(name) or b"origin" in headers:
+        """Answer programs on this machine only."""
+        is_page = b"origin" in dict(scope["headers"])
+        if is_page or not _is_for_this_machine(scope) or not is_local(scope["client"][0]):
             return _refusal(
                 403,
                 "Only programs on this machine may ask this. Use the address 127.0.0.1.",
@@ -160,6 +159,12 @@ class Proxy:
             )
         status, body = await self._own(path)
         return Response(body, status, media_type="application/json")
+
+
+def _is_for_this_machine(scope: Scope) -> bool:
+    """Whether Host names this machine. Another would be a web page whose name was rebound to it."""
+    host = dict(scope["headers"]).get(b"host", b"")
+    return is_local(host_name(host.decode("latin-1")))
 
 
 class _Left(Exception):
