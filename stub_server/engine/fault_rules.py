@@ -1,4 +1,7 @@
-"""The fault rules of one sandbox: what each matches, when it acts, its effect, and the presets."""
+"""The fault rules of one sandbox: what each matches, when it acts, and its effect.
+
+`fault-presets.yaml` of the fixtures has the presets.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ..contract.source import fixture
 from ..core.clock import SECOND
 from ..core.problem import Conflict, NotFound, detail
 from ..core.record import Body, without
@@ -39,22 +43,6 @@ _OF_THE_ORIGIN = frozenset(
 )
 _OF_PROXIES = ("x-accel-", "x-sendfile")
 BEFORE, AFTER = "before", "after"
-PRESETS: Mapping[str, Body] = {
-    "flaky": {
-        "when": {"probability": 0.2},
-        "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "1"}},
-    },
-    "slow_network": {"then": {"delay_ms": {"min": 300, "max": 1_500}}},
-    "outage": {
-        "then": {"status": 503, "code": "simulated_fault", "headers": {"Retry-After": "30"}}
-    },
-    "rate_limited": {
-        "when": {"every": 3},
-        "then": {"status": 429, "code": "rate_limited", "headers": {"Retry-After": "2"}},
-    },
-    "slow_answers": {"then": {"delay_ms": {"min": 800, "max": 3_000}, "delay": "after"}},
-    "lost_answers": {"when": {"probability": 0.2}, "then": {"drop_connection": "after"}},
-}
 DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_bad_signature"
 # The members that only deliveries have.
 _OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
@@ -254,7 +242,7 @@ class Faults:
                 code="too_many_faults",
             )
         if "preset" in asked:
-            asked = {**PRESETS[asked["preset"]], **asked}
+            asked = {**fixture("fault-presets.yaml")[asked["preset"]], **asked}
         fault = Fault(f"fault_{self._made + 1}", asked, now)
         if fault.is_for_deliveries:
             _check_members(fault)

@@ -9,7 +9,8 @@ import httpx2
 import pytest
 
 from stub_server.contract.document import Operation
-from stub_server.engine.fault_rules import PRESETS, Faults, Looked
+from stub_server.contract.source import fixture
+from stub_server.engine.fault_rules import Faults, Looked
 from stub_server.testing import Sandbox
 
 from ..conftest import Serve
@@ -207,7 +208,7 @@ def test_a_rule_acts_on_some_of_the_requests(sandbox: Sandbox, when: Json, acts:
 # -- the life of a rule
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted(fixture("fault-presets.yaml")))
 def test_a_preset_is_a_whole_rule(sandbox: Sandbox, preset: str) -> None:
     """What is given beside it takes the place of its own."""
     rule = new_rule(
@@ -222,7 +223,7 @@ def test_a_preset_is_a_whole_rule(sandbox: Sandbox, preset: str) -> None:
         rule["name"],
         rule["when"],
     )
-    assert PRESETS[preset]["then"] == rule["then"]
+    assert fixture("fault-presets.yaml")[preset]["then"] == rule["then"]
     assert 200 == sandbox.api.get("/v2/plans").status_code
     if "drop_connection" in rule["then"]:
         with pytest.raises(httpx2.TransportError):
