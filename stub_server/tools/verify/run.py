@@ -164,8 +164,9 @@ class Runner(Run):
                 yield accepts(builder, each)
             if not builder.may(create):
                 continue
-            for journey in (finds, unique, remembers, moves):
+            for journey in (finds, unique, remembers):
                 yield journey(builder, resource)
+            yield from moves(builder, resource)
             for parent in builder.needs(create):
                 yield depends(builder, parent, resource)
         test = self.document.operations.get("sendTestWebhook")

@@ -319,8 +319,7 @@ class Walk:
             self._builder.present.pop(of_path, None)
         for segment in filter(is_id, self._request(probe, 0).path.split("/")):
             self._roles.forget(segment)
-        if probe.method == "POST":
-            self._judge.has_strange = True
+        self._judge.has_strange = True
 
 
 def _fields(answer: Answer) -> list[str]:
