@@ -55,7 +55,7 @@ class Sender:
             error=error,
             request_headers=kept_headers(headers),
             signature=signature,
-            retry_after=_retry_after(received.get("retry-after"), now),
+            retry_after=retry_after(received.get("retry-after"), now),
         )
 
     async def ask(self, url: str, timeout: float) -> str:
@@ -75,7 +75,7 @@ class Sender:
         return await exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
 
 
-def _retry_after(text: str | None, now: int) -> int | None:
+def retry_after(text: str | None, now: int) -> int | None:
     """What a receiver asks for, seconds or an HTTP date, in ms from `now`; None for neither."""
     if text is None:
         return None

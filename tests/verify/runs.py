@@ -109,14 +109,16 @@ def credentials(url: str) -> dict[str, str]:
     )
 
 
-def verify(url: str, *flags: str, token: str | None = None) -> Outcome:
-    """Judge a server with all that the command may do; without a token with that of a sandbox."""
+def verify(url: str, *flags: str, token: str | None = None, writes: bool = True) -> Outcome:
+    """Judge a server with all that the command may do, or as it only reads; without a token with
+    that of a sandbox.
+    """
     token = credential(url) if token is None else token
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "stub_server", "verify", url, "--token", token, "--write"]
-        command += ["--charges", "--yes", httpx2.URL(url).host, "--report", f"json={file}"]
-        command += ["--budget", str(LONGEST), *flags]
+        command = [sys.executable, "-m", "stub_server", "verify", url, "--token", token]
+        command += ["--write", "--charges", "--yes", httpx2.URL(url).host] if writes else []
+        command += ["--report", f"json={file}", "--budget", str(LONGEST), *flags]
         started = time.monotonic()
         try:
             ended = run(command, cwd=ROOT, timeout=LONGEST + _PATIENCE)

@@ -13,6 +13,7 @@ from ..support.contract import document
 from .reports import NAME, finding
 
 EVERY = tuple(document().operations)
+CUSTOMER = "#/components/schemas/Customer/properties"
 
 
 def divergences(
@@ -127,6 +128,15 @@ def test_what_an_operation_does_not_store_is_one_divergence() -> None:
     ]
     [one] = divergences(found)
     assert "createCustomer does not store metadata, phones" == one.title
+
+
+def test_a_member_that_is_not_stored_is_not_told_again_as_one_that_answers_lack() -> None:
+    lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones", cause="lacks")
+    lost = finding("not-persisted", pointer="#/components/schemas/CustomerCreate/properties/phones")
+    [one] = divergences([lacks, lost])
+    assert [lost, lost] == one.findings
+    others = [replace(lacks, pointer=f"{CUSTOMER}/email"), replace(lacks, operation="listPlans")]
+    assert 3 == len(divergences([*others, lost]))
 
 
 def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they_have() -> None:

@@ -53,6 +53,14 @@ def test_our_own_server_does_not_depart(scenario: str, seed: int, kind: str) -> 
     assert all(reasons) or outcome.report["coverage"] < 100, outcome.output
 
 
+@pytest.mark.turn
+def test_our_own_server_does_not_depart_from_what_is_read_whoever_asks() -> None:
+    with backend() as url:
+        for kind, token in credentials(url).items():
+            outcome = verify(url, token=token, writes=False)
+            assert [] == departed(outcome), f"{kind}: {outcome.output}"
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -6,6 +6,7 @@ from time import monotonic
 
 from ...contract.document import Operation
 from .catalogue import Catalogue, Resource, queried, records_at
+from .exchange import Answer
 from .target import Away, Target, together
 
 _SEARCHED = 20  # pages of a list in which a record is looked for
@@ -33,10 +34,11 @@ class Cleanup:
         self._made.append({})
         return self._made[-1]
 
-    def note(self, made: Made, operation: Operation, ident: str) -> None:
-        """An operation has made a record."""
+    def note(self, made: Made, operation: Operation, answer: Answer) -> None:
+        """Note the record that an operation has made, before anything else is waited for."""
         resource = self._catalogue.made_by(operation)
-        if resource is not None:
+        ident = self._catalogue.record(operation, answer.json()).get("id")
+        if resource is not None and answer.is_success and isinstance(ident, str):
             made[ident] = resource
             self._noted.add(ident)
 

@@ -112,7 +112,9 @@ class Judge:
         self.comparing = Comparing(roles, run.learned.constants, run.defaults, run.learned.created)
         self._run = run
         self.has_strange = False
-        """Whether only one side has a record of this journey: figures count it."""
+        """Whether only one side has a record of this journey, or a change of one: figures and
+        searches show it.
+        """
         self._departed: set[Steps] = set()  # places of values that are not as expected
 
     def findings(

@@ -178,6 +178,12 @@ def _settled(
         (each.operation, _words(each), _check(each)) for each in findings if each.kind in _REFUSALS
     }
     words = Counter(check[:2] for check in checks)
+    # what is not stored is not also a member that answers lack
+    lost = {
+        (_tag(each, document), each.pointer.rpartition("/")[2]): each
+        for each in findings
+        if each.kind == "not-persisted"
+    }
     for each in findings:
         operation, said = each.operation, _words(each)
         if each.kind == _MISSING:
@@ -189,9 +195,16 @@ def _settled(
             continue
         elif each.kind in _REFUSALS and words[operation, said] > _FEWEST:
             each = replace(each, cause=f"{operation} {said}", pointer="")
+        elif each.kind == "schema" and each.cause == "lacks":
+            each = lost.get((_tag(each, document), each.pointer.rpartition("/")[2]), each)
         elif each.kind == "laxer" and (operation, _parameter(each, document)) in ignored:
             each = replace(each, kind="filter")
         yield each
+
+
+def _tag(finding: Finding, document: Document) -> str:
+    operation = document.operations.get(finding.operation)
+    return "" if operation is None else operation.tag
 
 
 def _parameter(finding: Finding, document: Document) -> str:

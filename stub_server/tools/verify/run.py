@@ -110,12 +110,10 @@ class Runner(Run):
         create = project.create
         body = orjson.dumps(self.builder("limits").plain(create))
         answer = await self.target.ask(create.method, create.path, body)
-        record = self.catalogue.record(create, answer.json())
+        self.cleanup.note(self.cleanup.made(), create, answer)
         if answer.status == 403:
             self.rights.is_limited = True
             self.rights.closed[create.id] = "the credential is limited to some projects"
-        elif answer.is_success and record:
-            self.cleanup.note(self.cleanup.made(), create, str(record.get("id")))
 
     async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
         made, (first, second) = self.cleanup.made(), self._twins
@@ -166,8 +164,9 @@ class Runner(Run):
                 yield accepts(builder, each)
             if not builder.may(create):
                 continue
-            for journey in (finds, unique, remembers, moves):
+            for journey in (finds, unique, remembers):
                 yield journey(builder, resource)
+            yield from moves(builder, resource)
             for parent in builder.needs(create):
                 yield depends(builder, parent, resource)
         test = self.document.operations.get("sendTestWebhook")

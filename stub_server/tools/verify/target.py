@@ -7,8 +7,6 @@ import ssl
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from math import inf
 from time import monotonic
@@ -17,6 +15,8 @@ from typing import Any
 import httpx2
 
 from ...contract.document import JSON, Operation
+from ...core.clock import SECOND, wall_ms
+from ...webhooks.sender import retry_after
 from .exchange import Answer, Exchange, Request, base_of, bearer, texts_of
 from .options import Options
 
@@ -134,7 +134,8 @@ class Target:
                 answer = await self._sent(request)
             if answer.status != 429:
                 return answer
-            pause = _pause(answer.header("retry-after") or "")
+            asked = retry_after(answer.header("retry-after"), wall_ms())
+            pause = 1.0 if asked is None else asked / SECOND
             self.limited += 1
             self._resumes = max(self._resumes, monotonic() + pause)
             if self._resumes > self.until:
@@ -196,16 +197,6 @@ async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _pause(text: str) -> float:
-    """The seconds of a Retry-After, which is a number or a date; 1 without one."""
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return 1.0
 
 
 async def rights_of(target: Target, operations: Sequence[Operation], unknown_id: str) -> Rights:

@@ -41,6 +41,7 @@ _PAUSES = (0.1, 0.3, 0.6, 1.0)  # seconds before a read is repeated
 _SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
 """Classes that a read may find only because a change does not show yet."""
 _REFUSALS = (400, 422)
+_LAST = 3.0  # seconds for which an interrupted run waits for an answer
 _GUESSES = (49.9, 1, "verify", True, "2030-01-01T00:00:00Z")
 """Values for members that the contract does not have."""
 _ENTRY = re.compile(r"(\w+)\[([0-9]{1,4})\]").fullmatch
@@ -238,16 +239,28 @@ class Walk:
         )
 
     async def _ask(self, probe: Probe, request: Request) -> Answer:
-        target, unanswered = self._run.target, self._run.learned.unanswered
         operation = probe.operation
         if probe.method == "GET" or operation is None:
-            return await target.send(request, TRIES)
+            return await self._run.target.send(request, TRIES)
+        changing = asyncio.ensure_future(self._changed(operation, request))
+        try:
+            return await asyncio.shield(changing)
+        finally:  # of an interrupted run: what is made without an answer can hardly be found
+            try:
+                await asyncio.wait([changing], timeout=_LAST)
+            finally:
+                changing.cancel()
+
+    async def _changed(self, operation: Operation, request: Request) -> Answer:
+        """Send a request that may change something, and note what it has made."""
+        unanswered = self._run.learned.unanswered
         unanswered.append(operation)
         try:
-            answer = await target.send(request, 1 if costs(operation) else TRIES)
+            answer = await self._run.target.send(request, 1 if costs(operation) else TRIES)
         except Limited:
             unanswered.remove(operation)
             raise
+        self._run.cleanup.note(self._made, operation, answer)
         self._is_lost = answer.status == 0 or answer.tries > 1
         if not self._is_lost:
             unanswered.remove(operation)
@@ -289,8 +302,6 @@ class Walk:
             return
         if known not in (None, own):
             self._judge.has_strange = True
-        if operation.method == "POST" and 201 in operation.responses:
-            self._run.cleanup.note(self._made, operation, own)
         is_update = changed is not None and operation == changed.update
         if is_update and seen.both_accept and placeholder(of_path) in probe.path:
             present[of_path] |= probe.body
@@ -308,8 +319,7 @@ class Walk:
             self._builder.present.pop(of_path, None)
         for segment in filter(is_id, self._request(probe, 0).path.split("/")):
             self._roles.forget(segment)
-        if probe.method == "POST":
-            self._judge.has_strange = True
+        self._judge.has_strange = True
 
 
 def _fields(answer: Answer) -> list[str]:

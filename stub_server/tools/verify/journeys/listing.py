@@ -212,10 +212,12 @@ def reads(builder: Builder, operation: Operation) -> Journey:
     """What needs no record and what is refused; then a list, and some records compared with their
     entries in it.
     """
+    yield from refuses(builder, operation, {})
+    if not builder.may(operation):
+        return
     if "{" not in operation.path:
         yield _alone(builder, operation, "a plain request", operation.path)
         yield from parameters(builder, operation)
-    yield from refuses(builder, operation, {})
     if builder.catalogue.entries_at(operation) is None or "{" in operation.path:
         return
     seen = yield _alone(builder, operation, "a list", operation.path, limit=str(_SHOWN))
@@ -223,8 +225,9 @@ def reads(builder: Builder, operation: Operation) -> Journey:
     shown = known[len(known) // 2] if known else {}
     yield from _lists(builder, operation, {"limit": str(_SHOWN)}, shown, is_alone=True)
     for resource in builder.catalogue.resources.values():
-        if operation == resource.list and resource.read is not None:
-            yield from _records(builder, resource, resource.read, known)
+        read = resource.read
+        if operation == resource.list and read is not None and builder.may(read):
+            yield from _records(builder, resource, read, known)
 
 
 def _records(builder: Builder, resource: Resource, read: Operation, known: list[Any]) -> Journey:
@@ -239,7 +242,8 @@ def _records(builder: Builder, resource: Resource, read: Operation, known: list[
                     "value", f"{member} differs between the list and the record", "the same value"
                 )
         for other in builder.document.operations.values():
-            if other.method == "GET" and path_names(other) == [resource.key] and other != read:
+            is_below = other.method == "GET" and path_names(other) == [resource.key]
+            if is_below and other != read and builder.may(other):
                 yield _alone(
                     builder, other, "about a record of the list", builder.path(other, **key)
                 )

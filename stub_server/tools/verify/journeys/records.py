@@ -118,22 +118,26 @@ def depends(builder: Builder, resource: Resource, child: Resource) -> Journey:
         builder.present.clear()
 
 
-def moves(builder: Builder, resource: Resource) -> Journey:
+def moves(builder: Builder, resource: Resource) -> Iterator[Journey]:
     """From every state in which a record can be made, or to which an update moves it, every move
-    that operations could make.
+    that operations could make: a journey each, since one that departs tells nothing of others.
     """
     create, update, lifecycle = resource.create, resource.update, resource.lifecycle
     if lifecycle is None or update is None:
         return
     field, ways = lifecycle.field, [*_ways(builder, resource, lifecycle)]
-    for state in _options(builder, update, field):
+
+    def move(state: Any, operation: Operation, body: Any) -> Journey:
         begins = state in _options(builder, create, field)
-        for operation, body in ways:
-            yield builder.make(resource, **({field: state} if begins else {}))
-            if not begins:
-                yield _to(builder, update, field, state)
-            learns = f"{operation.id}{' ' + str(body) if body else ''} from {state}"
-            yield _move(builder, operation, learns, body, keeps=True)
+        yield builder.make(resource, **({field: state} if begins else {}))
+        if not begins:
+            yield _to(builder, update, field, state)
+        learns = f"{operation.id}{' ' + str(body) if body else ''} from {state}"
+        yield _move(builder, operation, learns, body, keeps=True)
+
+    for state in _options(builder, update, field):
+        for way in ways:
+            yield move(state, *way)
     builder.present.pop(resource.role, None)
 
 
