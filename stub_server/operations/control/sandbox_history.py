@@ -10,6 +10,7 @@ from ...engine.history import check_kept, state_at, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
 from ...server import lists, reply
+from ...server.layers.access import check_access
 from ...server.reply import Reply
 from ...server.views import shown, shown_step, shown_version, versions
 from ...server.work import Work
@@ -53,6 +54,7 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
     name = sandbox.name
     with work.server.waiting.take(name):
         then = await sandboxes.worker.in_line(state_at(sandbox, number, name), name)
+    check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
     entry, step = await sandboxes.go_back(sandbox, then, work.cause, instant, number)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})

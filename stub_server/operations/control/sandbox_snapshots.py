@@ -7,6 +7,7 @@ from ...core.clock import iso, wall_ms
 from ...core.record import Body
 from ...engine.history import state_in
 from ...server import lists, reply
+from ...server.layers.access import check_access
 from ...server.reply import Reply
 from ...server.sandboxes.entry import Entry, records_of
 from ...server.views import shown
@@ -33,6 +34,7 @@ async def _made(work: Work, name: str, description: str | None) -> tuple[Entry, 
     sandbox, worker = work.sandbox.name, work.server.sandboxes.worker
     with work.server.waiting.take(sandbox):
         async with worker.own(sandbox):
+            check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
             entry = work.entry
             entry.snapshots.check_room(name)
             copy = entry.sandbox.fork(sandbox)
