@@ -31,7 +31,7 @@ class BackgroundWorker:
     async def in_slices(self, work: Sliced[T]) -> T:
         """Run a generator to its end; where it yields, others may be served. Returns its result.
 
-        After each slice, other long work and requests have their turn.
+        After each slice, requests and other long work have their turn.
         """
         try:
             while True:
@@ -39,7 +39,7 @@ class BackgroundWorker:
                     until = perf_counter() + SLICE
                     while perf_counter() < until:
                         next(work)
-                await asyncio.sleep(0)
+                    await asyncio.sleep(0)  # or all who wait would have a slice in this turn
         except StopIteration as end:
             result: T = end.value
             return result
@@ -52,8 +52,12 @@ class BackgroundWorker:
 
         `of` is the sandbox's name. One of each is in the line, so that many of one delay no other.
         """
-        async with self._own.setdefault(of, asyncio.Lock()), self._line:
+        async with self.own(of), self._line:
             return await self.in_slices(work)
+
+    def own(self, of: str) -> asyncio.Lock:
+        """What those who copy the sandbox of a name hold one after the other."""
+        return self._own.setdefault(of, asyncio.Lock())
 
     async def beside(self, work: Callable[[], T]) -> T:
         """Run a function in a thread, after earlier ones: for work on data that nobody else can

@@ -43,9 +43,7 @@ def update_plan(work: Work, ident: str, body: Body) -> Reply:
 async def delete_plan(work: Work, ident: str) -> Reply:
     """Products lose its id without an event."""
     store = work.store
-    late = await work.server.sandboxes.worker.in_slices(
-        closing.payable_late(store, "planId", ident, work.now)
-    )
+    late = await work.in_slices(closing.payable_late(store, "planId", ident, work.now))
     row = _changeable(work, ident)
     running = store.running("planId", ident)
     payable = work.lifecycle("Order").sets["payable"]

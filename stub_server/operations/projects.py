@@ -63,9 +63,7 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
 
 async def delete_project(work: Work, ident: str) -> Reply:
     store = work.store
-    late = await work.server.sandboxes.worker.in_slices(
-        closing.payable_late(store, "projectId", ident, work.now)
-    )
+    late = await work.in_slices(closing.payable_late(store, "projectId", ident, work.now))
     row = _open(work, ident)
     sets = work.lifecycle("Order").sets
     orders = 0
@@ -119,7 +117,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
         orders = _everything(store, ident, work.lifecycle("Order"))
     else:
         adding = _added_up(store.orders, ident, OrderFold(work.lifecycle("Order"), since, until))
-        orders = await work.server.sandboxes.worker.in_slices(adding)
+        orders = await work.in_slices(adding)
     stats = {
         "projectId": ident,
         "from": iso_or_none(since),

@@ -40,7 +40,7 @@ async def _searched(work: Work, wanted: str) -> list[str]:
     customers = work.store.customers
     customers.readers += 1
     try:
-        return await work.server.sandboxes.worker.in_slices(_of_customers(work, customers, wanted))
+        return await work.in_slices(_of_customers(work, customers, wanted))
     finally:
         customers.readers -= 1
 

@@ -74,7 +74,7 @@ async def _selected(work: Work, table: Table, query: Query) -> tuple[list[Record
         return found
     table.readers += 1
     try:
-        return await work.server.sandboxes.worker.in_slices(search)
+        return await work.in_slices(search)
     finally:
         table.readers -= 1
 
@@ -90,7 +90,7 @@ def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T
 
 async def accepted(work: Work, items: Sequence[T], accepts: Callable[[T], bool]) -> list[T]:
     """The items in memory that are accepted; others are served meanwhile."""
-    return await work.server.sandboxes.worker.in_slices(filtered(items, accepts))
+    return await work.in_slices(filtered(items, accepts))
 
 
 def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = ()) -> Query:

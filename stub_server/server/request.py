@@ -153,6 +153,11 @@ def is_local_origin(origin: bytes) -> bool:
     return found is not None and is_local(host_name(found[1]))
 
 
+def has_body(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a body comes after these headers."""
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+
+
 def _too_large(most: int) -> Refusal:
     message = f"The body is larger than {most} bytes, the most that the sandbox reads."
     return Refusal(message, status=413, code="payload_too_large")

@@ -2,7 +2,9 @@
 accepted request, and the work in it, which handlers read with and write through.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from starlette.types import Scope
 
@@ -10,6 +12,7 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso
 from ..core.problem import Forbidden, NotFound, gone, reference_not_found, undone
 from ..core.record import Body, Record, Row
+from ..core.slices import Sliced
 from ..domain.callers import Caller
 from ..engine.draft import Draft
 from ..engine.kept import Trace
@@ -22,6 +25,8 @@ from .request import CONTROL, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
 from .server import Server
+
+T = TypeVar("T")
 
 
 class Target:
@@ -285,6 +290,14 @@ class Work:
     def has_recorded(self) -> bool:
         """Whether a step was recorded."""
         return self.trace.after is not None
+
+    async def in_slices(self, search: Sliced[T]) -> T:
+        """Run a generator that reads the sandbox. Others are served meanwhile; the request is one
+        of those that wait, but for what a page asks, which has its place.
+        """
+        worker, waiting = self.server.sandboxes.worker, self.server.waiting
+        with nullcontext() if self.request.is_internal else waiting.take(self.sandbox.name):
+            return await worker.in_slices(search)
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the

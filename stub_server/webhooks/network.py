@@ -24,7 +24,9 @@ from ..domain.deliveries import Delivery, Failed, kept_headers
 Address = IPv4Address | IPv6Address
 
 KEPT_BYTES = 4096  # of an answer's body
-PIECE, MOST_READS = 8_192, 64  # bytes read at once, and how often for one answer: it may never end
+# Bytes read at once, which may be many interim answers or chunks, and how often for one answer: it
+# may never end.
+PIECE, MOST_READS = 512, 64
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
 # Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from stub_server.domain.brcode import encode
 from stub_server.server import server
 from stub_server.server.explain.explaining import Explainer
 from stub_server.server.explain.repairs import WIDEST
@@ -353,3 +354,34 @@ def test_explanations_that_wait_are_limited(shop: Estate, monkeypatch: pytest.Mo
             ended.set()
     assert 429 == first.status_code
     assert [200, 200, 429] == sorted(each.result().status_code for each in asked)
+
+
+@pytest.mark.promise("waiting-requests")
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/invariants", None),
+        ("GET", "/requests", None),
+        ("GET", "/steps", None),
+        ("GET", "/timers", None),
+        ("POST", "/requests/verify", {}),
+        ("POST", "/rewind", {"to_step": 0}),
+        ("POST", "/snapshots", {"name": "mine"}),
+    ],
+)
+def test_long_work_is_among_what_waits(
+    shop: Estate, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Json | None
+) -> None:
+    """Whoever left at once kept their place in line: 400 snapshots kept one of another sandbox
+    waiting for 57 s, 400 checks took 580 MB, and images that strangers ask for waited as well.
+    """
+    monkeypatch.setattr(server, "OF_SANDBOX", 0)
+    assert 429 == shop.control.request(method, path, json=body).status_code
+
+
+@pytest.mark.promise("waiting-requests")
+def test_images_are_among_what_waits(shop: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strangers may ask for them: 1,500 in 0.2 s kept those of all pay pages waiting for 20 s."""
+    code = encode(100, "a" * 32, "Academia", "Recife")
+    monkeypatch.setattr(server, "OF_SANDBOX", 0)
+    assert 429 == shop.control.get("/qr.svg", params={"code": code}).status_code

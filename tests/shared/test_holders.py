@@ -259,6 +259,39 @@ def two(postgres: Postgres) -> Iterator[tuple[Process, Process]]:
         yield holder, other
 
 
+@pytest.mark.promise("waiting-for-other-servers")
+def test_strangers_with_slow_bodies_leave_the_places_to_others(postgres: Postgres) -> None:
+    """384 who began a body and sent no more had every place for 30 s, again and again."""
+    head = b"POST /s/team/v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{"
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres.database())
+        holder = stack.enter_context(Process("--store", url, *FLAGS))
+        with holder.control("team") as control:
+            control.get("/credentials").raise_for_status()
+        few = "--store", url, *FLAGS, "--max-connections", "16"
+        other = stack.enter_context(Process(*few))
+        for _ in range(12):
+            stack.enter_context(connect(other.port)).sendall(head)
+        api = stack.enter_context(other.api("team"))
+        assert 200 == api.get("/v2/plans").status_code
+
+
+@pytest.mark.promise("hop-of-own-store")
+def test_no_word_between_servers_is_in_the_journal(postgres: Postgres) -> None:
+    """A fault rule may add any header to an answer."""
+    with two(postgres) as (holder, other), other.api("team") as api:
+        with holder.control("team") as control:
+            dropped = {"match": {"operationId": "listPlans"}, "then": {"drop_connection": "after"}}
+            created(control.post("/faults", json=dropped))
+            with pytest.raises(httpx2.RemoteProtocolError):
+                api.get("/v2/plans")
+            (found,) = control.get("/requests", params={"operationId": "listPlans"}).json()[
+                "requests"
+            ]
+            shown = control.get(f"/requests/{found['id']}").json()["request"]
+        assert "x-sandbox-hop" not in json.dumps(shown)
+
+
 def test_a_killed_holder_is_replaced_when_its_lease_ends(postgres: Postgres) -> None:
     with two(postgres) as (holder, other), other.api("team") as api:
         ident = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]

@@ -314,6 +314,8 @@ def test_who_waits_is_not_told_the_credentials_of_the_next_generation(
         assert 403 == answered.result().status_code
         assert newest["control_key"] not in answered.result().text
         assert "eyJ" not in answered.result().text
+        (step,) = sandbox.control.get("/steps", params={"limit": 1}).json()["steps"]
+        assert "rotateSandbox" == step["cause"]["operation"]  # nor was it done
 
 
 @pytest.mark.promise("rotation-ends-tokens-seeded-keys")

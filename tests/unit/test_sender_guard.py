@@ -3,6 +3,7 @@
 import asyncio
 import socket
 
+import httpcore2
 import pytest
 
 from stub_server.core.signing import new_key, sign
@@ -250,3 +251,37 @@ def test_an_answer_that_only_ever_continues_is_given_up() -> None:
     outcome, turns = asyncio.run(run())
     assert (None, "connection_failed") == (outcome.status, outcome.error)
     assert turns > 64
+
+
+class Interim(httpcore2.AsyncNetworkStream):
+    """A receiver's connection, on which interim answers never end."""
+
+    def __init__(self) -> None:
+        self.read_at_once: list[int] = []
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.read_at_once.append(max_bytes)
+        return (b"HTTP/1.1 100 Continue\r\n\r\n" * max_bytes)[:max_bytes]
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.promise("silent-receivers-delay-nobody")
+def test_interim_answers_are_read_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are parsed without a pause: 16 receivers with thousands kept others waiting for 270 ms
+    again and again.
+    """
+    stream = Interim()
+
+    async def connected(*_: object) -> Interim:
+        return stream
+
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", connected)
+    outcome = attempt("http://127.0.0.1/")
+    assert "connection_failed" == outcome.error
+    assert max(stream.read_at_once) <= 512
+    assert sum(stream.read_at_once) <= 65_536

@@ -8,6 +8,7 @@ from ...contract.assumptions import assumptions_of
 from ...core.clock import iso
 from ...core.problem import Conflict, Unavailable
 from ...core.record import Body
+from ...core.slices import Sliced
 from ...engine.laws import checking
 from ...server import reply
 from ...server.metrics import MEDIA, exposition
@@ -98,12 +99,17 @@ def list_assumptions(work: Work) -> Reply:
 
 async def check_invariants(work: Work) -> Reply:
     """A copy of the sandbox is checked, so others are served."""
-    sandbox = work.sandbox
-    checks = await work.server.sandboxes.worker.in_line(
-        checking(sandbox.fork(sandbox.name)), sandbox.name
-    )
+    name = work.sandbox.name
+    with work.server.waiting.take(name):
+        checks = await work.server.sandboxes.worker.in_line(_checking(work), name)
     ok = all(check["ok"] for check in checks)
     return reply.value({"ok": ok, "checks": checks}, 200 if ok else 409)
+
+
+def _checking(work: Work) -> Sliced[list[Body]]:
+    """Check a copy of what there is when it is its turn: each copy takes memory."""
+    sandbox = work.entry.sandbox
+    return (yield from checking(sandbox.fork(sandbox.name)))
 
 
 async def reset_sandbox(work: Work, body: Body | None) -> Reply:

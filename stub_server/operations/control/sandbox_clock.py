@@ -126,7 +126,7 @@ async def list_timers(work: Work, query: Body) -> Reply:
         return timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer)
 
     found = await lists.accepted(work, list(work.sandbox.timers.live.values()), is_expected)
-    found = await work.server.sandboxes.worker.in_slices(_in_order(found))
+    found = await work.in_slices(_in_order(found))
     return lists.listed_here("timers", found, query, partial(_shown, work))
 
 

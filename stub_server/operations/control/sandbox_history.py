@@ -10,6 +10,7 @@ from ...engine.history import check_kept, state_at, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
 from ...server import lists, reply
+from ...server.layers.access import check_access
 from ...server.reply import Reply
 from ...server.views import shown, shown_step, shown_version, versions
 from ...server.work import Work
@@ -32,7 +33,7 @@ async def get_record_history(work: Work, resource: str, ident: str, query: Body)
     for store in work.sandbox.stores.values():
         present = present or store.tables[resource].find(ident)
     reading = versions(work.sandbox.log, resource, ident, present)
-    found = await work.server.sandboxes.worker.in_slices(reading)
+    found = await work.in_slices(reading)
     if not found:
         raise work.not_found("record")
     return lists.listed_here("versions", found, query, shown_version)
@@ -51,7 +52,9 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
         number = step_at(sandbox, instant, "to")
     sandboxes = work.server.sandboxes
     name = sandbox.name
-    then = await sandboxes.worker.in_line(state_at(sandbox, number, name), name)
+    with work.server.waiting.take(name):
+        then = await sandboxes.worker.in_line(state_at(sandbox, number, name), name)
+    check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
     entry, step = await sandboxes.go_back(sandbox, then, work.cause, instant, number)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})

@@ -18,9 +18,7 @@ async def _chosen(work: Work, query: Body) -> list[Trace]:
 
     Others are served while they are looked for.
     """
-    return await work.server.sandboxes.worker.in_slices(
-        chosen(list(work.sandbox.journal)[::-1], query)
-    )
+    return await work.in_slices(chosen(list(work.sandbox.journal)[::-1], query))
 
 
 async def list_requests(work: Work, query: Body) -> Reply:
@@ -67,9 +65,7 @@ async def verify_requests(work: Work, body: Body) -> Reply:
     warnings = []
     if not work.sandbox.journal.is_whole:
         warnings.append("oldest_requests_forgotten")
-    report = await work.server.sandboxes.worker.in_slices(
-        expected.judged(list(work.sandbox.journal)[::-1])
-    )
+    report = await work.in_slices(expected.judged(list(work.sandbox.journal)[::-1]))
     if not report["matched"]:
         warnings += expected.warnings()
     work.trace.warn(warnings)

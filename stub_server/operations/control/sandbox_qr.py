@@ -15,17 +15,18 @@ _DRAWING = BackgroundWorker()
 
 
 async def render_qr_svg(work: Work, query: Body) -> Reply:
-    return await _image(query["code"], "svg", b"image/svg+xml")
+    return await _image(work, query["code"], "svg", b"image/svg+xml")
 
 
 async def render_qr_png(work: Work, query: Body) -> Reply:
-    return await _image(query["code"], "png", b"image/png")
+    return await _image(work, query["code"], "png", b"image/png")
 
 
-async def _image(code: str, form: str, media: bytes) -> Reply:
+async def _image(work: Work, code: str, form: str, media: bytes) -> Reply:
     try:
         amount_of(code)
     except BrCodeError as error:
         raise NotFound(f"This is not the qr_code of a PIX order: {error}") from None
-    image = await _DRAWING.beside(lambda: drawn(code, form))
+    with work.server.waiting.take(work.sandbox.name):
+        image = await _DRAWING.beside(lambda: drawn(code, form))
     return Reply(200, (image,), media=media, headers=((b"cache-control", b"max-age=86400"),))

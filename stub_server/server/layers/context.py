@@ -18,7 +18,7 @@ from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.kept import Trace, head_of
 from ..reply import Answer, Dropped, HungUp, Layer, Said, hang_up, render
-from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request, Sent, by_name
+from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request, Sent, by_name, has_body
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..work import Target
@@ -252,8 +252,7 @@ async def _read_late(request: Request, trace: Trace, receive: Receive) -> None:
     The journal needs it to explain the refusal.
     """
     headers = request.headers
-    comes = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-    if comes and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
+    if has_body(headers) and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
                 trace.body = bytes(await request.read(receive))

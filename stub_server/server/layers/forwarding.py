@@ -6,7 +6,7 @@ Only a server that shares its store imports this module: importing httpcore2 tak
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from functools import partial
 
 import httpcore2
@@ -15,8 +15,8 @@ from starlette.types import Message, Receive, Scope, Send
 from ...core.problem import BadRequest, Refusal, Unavailable
 from ...engine.kept import Trace
 from ..reply import Answer, Forwarded, Layer, Passage, hang_up, left
-from ..request import OF_CONNECTIONS, Request
-from ..server import Server
+from ..request import OF_CONNECTIONS, Request, has_body
+from ..server import Server, Waiting
 from .context import begin_unchosen
 from .hops import HOP, Hops, NotThere, Word, target_of
 from .way import HOLDER, REQUEST, Holder
@@ -81,9 +81,11 @@ class Forwarding:
             raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
         if self._hops.avoids(holder.address):
             raise NotThere(receive)
-        client = Client(receive)
+        client = Client(receive, self._server.waiting)
         try:
-            with self._server.waiting.take():
+            with client.place:
+                if not has_body(request.headers):  # it is whole when its head is sent
+                    client.wait()
                 forwarded = self._request(request, holder, scope, client)
                 return Forwarded(await self._exchange(holder, trace, forwarded, client, send))
         except httpcore2.LocalProtocolError as error:  # such as HTTP/1.0 without a Host
@@ -139,6 +141,8 @@ class Forwarding:
         if word is not None:
             raise NotThere(client.again)
         trace.status = answer.status
+        if b"content-length" in dict(headers):  # a stream has none
+            client.place.close()
         headers = [header for header in headers if header[0] not in _OF_ANSWERS]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         async for piece in answer.aiter_stream():
@@ -170,19 +174,25 @@ class Forwarding:
 
 
 class Client:
-    """Who sent a request. A small body can be received again."""
+    """Who sent a request. A small body can be received again.
+
+    `place` is that of a request that waits: for the other server, not for its client.
+    """
 
     has_left = False
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, waiting: Waiting) -> None:
         self._receive, self._size = receive, 0
+        self._waiting: Waiting | None = waiting
+        self.place = ExitStack()
         self._kept: list[Message] = []
         self._is_received = asyncio.Event()  # whether the whole body has come
 
     async def body(self) -> AsyncGenerator[bytes]:
         """The body piece by piece.
 
-        Raises httpcore2.NetworkError where the client leaves before its end.
+        Raises httpcore2.NetworkError where the client leaves before its end, Limited where too many
+        requests wait.
         """
         more = True
         while more:
@@ -192,11 +202,19 @@ class Client:
                 raise httpcore2.NetworkError("the client has left")
             piece, more = message.get("body", b""), message.get("more_body", False)
             self._size += len(piece)
+            if not more:
+                self.wait()
             if self._size <= REPEATABLE:
                 self._kept.append(message)
             if piece:
                 yield piece
         self._is_received.set()
+
+    def wait(self) -> None:
+        """Take the place, before the other server has the whole request. Raises Limited."""
+        if self._waiting is not None:
+            self.place.enter_context(self._waiting.take())
+            self._waiting = None
 
     async def leaves(self) -> None:
         """Wait until the client has left."""
