@@ -19,15 +19,17 @@ Steps = tuple[str, ...]
 """Names of members that lead to a value."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """One kind of record. `key` is the path parameter with its id, such as `projectId`.
+    """One kind of record. `key` is the path parameter with its id, such as `projectId`, and `path`
+    is that of one record.
 
     `creates` may be several operations; the others are None where the contract has none.
     """
 
     schema: str
     key: str
+    path: str
     creates: tuple[Operation, ...]
     read: Operation | None
     list: Operation | None
@@ -39,6 +41,10 @@ class Resource:
     def create(self) -> Operation:
         """The first of its creations."""
         return self.creates[0]
+
+    def at(self, ident: str) -> str:
+        """The path of one record."""
+        return self.path.replace(f"{{{self.key}}}", ident)
 
     @property
     def role(self) -> str:
@@ -73,9 +79,22 @@ class Catalogue:
 
     def entries_at(self, operation: Operation) -> Steps | None:
         """Where the answer of a success has a list of records with ids."""
+        found = self._list(operation)
+        return None if found is None else found[0]
+
+    def listed_by(self, operation: Operation) -> Resource | None:
+        """The kind of record of which an operation lists all, or those of another record."""
+        for resource in self.resources.values():
+            if resource.list is not None and self._list(resource.list) == self._list(operation):
+                return resource
+        return None
+
+    def _list(self, operation: Operation) -> tuple[Steps, Json] | None:
+        """The place of a list of records, and how the contract refers to their schema."""
         for place, _, schema in self._parts(operation):
-            if "id" in self.document.resolve(schema.get("items", {})).get("properties", ()):
-                return place
+            items = schema.get("items", {})
+            if "id" in self.document.resolve(items).get("properties", ()):
+                return place, items
         return None
 
     def _parts(self, operation: Operation) -> Iterator[tuple[Steps, str, Json]]:
@@ -105,31 +124,26 @@ class Catalogue:
             last = _LAST.search(item.path)
             if last is None or last[1] in found:
                 continue
-            base = item.path[: last.start() - 1]
             here = {o.method: o for o in operations if o.path == item.path}
-            above = {o.method: o for o in operations if o.path == base}
-            create = above.get("POST")
-            record = None if create is None else self.record_at(create)
-            if create is None or record is None:
+            above = {o.method: o for o in operations if o.path == item.path[: last.start() - 1]}
+            shown = next(filter(None, map(self.record_at, here.values())), None)
+            made = self.record_at(above["POST"]) if "POST" in above else shown
+            creates = []
+            for each in operations:
+                if each.method == "POST" and last[0] not in each.path:
+                    creates += [each] if self.record_at(each) == made else []
+            if made is None or not creates:
                 continue
-            shown = next(filter(None, (self.record_at(o) for o in here.values())), record)[1]
-            creates = tuple(
-                o
-                for o in operations
-                if o.method == "POST"
-                and o.path.startswith(base)
-                and "{" not in o.path
-                and self.record_at(o) == record
-            )
             found[last[1]] = Resource(
-                shown,
+                (shown or made)[1],
                 last[1],
-                creates,
+                item.path,
+                (*creates,),
                 here.get("GET"),
                 above.get("GET"),
                 here.get("PUT") or here.get("PATCH"),
                 here.get("DELETE"),
-                self.document.lifecycles.get(shown),
+                self.document.lifecycles.get((shown or made)[1]),
             )
         return found
 

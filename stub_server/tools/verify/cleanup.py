@@ -38,16 +38,16 @@ class Cleanup:
         """Note the record that an operation has made, before anything else is waited for."""
         resource = self._catalogue.made_by(operation)
         ident = self._catalogue.record(operation, answer.json()).get("id")
-        if resource is not None and answer.is_success and isinstance(ident, str):
+        # what is made below a record is deleted with it
+        is_below = "{" in operation.path
+        if resource is not None and not is_below and answer.is_success and isinstance(ident, str):
             made[ident] = resource
             self._noted.add(ident)
 
     @property
     def left_behind(self) -> list[str]:
         """The paths of the records that are still there."""
-        return [
-            _path_of(resource, ident) for made in self._made for ident, resource in made.items()
-        ]
+        return [kind.at(ident) for made in self._made for ident, kind in made.items()]
 
     async def finish(self, *, may_have_made: bool) -> None:
         """Remove what all journeys have left, and what lists have besides: something
@@ -74,17 +74,15 @@ class Cleanup:
                 made.pop(ident, None)
 
     async def _removed(self, resource: Resource, ident: str) -> bool:
-        key = f"{{{resource.key}}}"
+        path = resource.at(ident)
         if resource.delete is not None:
-            path = resource.delete.path.replace(key, ident)
             answer = await self._target.ask("DELETE", path)
             if answer.is_success or answer.status == 404:
                 return True
-        for each in self._catalogue.document.operations.values():
-            if each.path.endswith(f"{key}/archive"):
-                path = each.path.replace(key, ident)
-                return (await self._target.ask("POST", path, b"{}")).is_success
-        return False
+        archive = f"{path}/archive"
+        if not self._catalogue.document.routed(archive)[0]:
+            return False
+        return (await self._target.ask("POST", archive, b"{}")).is_success
 
     async def _search(self, resource: Resource) -> None:
         """Note the records of a list that contain the run's tag and are not known yet.
@@ -94,7 +92,7 @@ class Cleanup:
         """
         made, listing = self.made(), resource.list
         steps = listing and self._catalogue.entries_at(listing)
-        if listing is None or steps is None:
+        if listing is None or steps is None or "{" in resource.create.path:
             return
         search = f"&search={self.tag}" if "search" in queried(listing) else ""
         for page in range(1, _SEARCHED + 1):
@@ -106,9 +104,3 @@ class Cleanup:
             self._noted |= own
             if len(entries) < _PAGE or not own:
                 return
-
-
-def _path_of(resource: Resource, ident: str) -> str:
-    key, shown = f"{{{resource.key}}}", resource.read or resource.update
-    path = f"{resource.create.path}/{key}" if shown is None else shown.path
-    return path.replace(key, ident)

@@ -40,6 +40,11 @@ class Answer(NamedTuple):
         """Whether the request was accepted."""
         return 200 <= self.status < 300
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the request was served exactly once."""
+        return self.status != 0 and self.tries == 1
+
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in any case."""
         return next(self.headers_named(name), None)

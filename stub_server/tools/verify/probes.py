@@ -13,6 +13,7 @@ from ...core.record import Body
 from .catalogue import (
     Catalogue,
     Resource,
+    Steps,
     body_of,
     leaves,
     path_names,
@@ -21,16 +22,16 @@ from .catalogue import (
     with_leaves,
 )
 from .exchange import Answer
-from .variants import NOWHERE, Variants
+from .variants import CNPJ, UNKNOWN_ID, Variants
 
-GIVEN, NONE, WRONG = "given", "none", "wrong"
-"""Credentials of a request: the caller's, none, and an invalid one.
+GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong credential"
+"""Roles of the credential of a request: the caller's, none, and an invalid one.
 
-Others are roles of API keys.
+Others are of API keys.
 """
+UNKNOWN = UNKNOWN_ID.strip("{}")
 SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""
-UNKNOWN_ID = "{the unknown id}"
 _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
 
 
@@ -55,7 +56,6 @@ class Aim(NamedTuple):
 class Probe:
     """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
 
-    - `operation` is None for a path or method that the contract does not have.
     - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they
       are.
     - `makes` is the role that the record in the answer plays from then on.
@@ -66,7 +66,7 @@ class Probe:
     - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
 
-    operation: Operation | None
+    operation: Operation
     method: str
     path: str
     aim: Aim
@@ -146,11 +146,9 @@ class Roles:
         self._by_first.setdefault(names.first, names)
         self.own.add(names.target)
 
-    def forget(self, target: str) -> None:
-        """Compare a record of the target no more: its state has departed from that of the twins."""
-        for first, names in [*self._by_first.items()]:
-            if names.target == target:
-                del self._by_first[first]
+    def forget(self, role: str) -> None:
+        """Compare a record no more: the target's state has departed from that of the twins."""
+        self._by_first.pop(self._by_role[role].first, None)
 
     def role(self, first: str, second: str) -> str | None:
         """The target's text for what both twins call so; None if it is not known."""
@@ -201,11 +199,12 @@ class Builder:
         catalogue: Catalogue,
         variants: Variants,
         *,
+        writes: bool,
         charges: bool,
         closed: Container[str] = (),
     ) -> None:
-        """Without `charges`, nothing is sent that may cost money; `closed` are the operationIds out
-        of reach.
+        """Only one that `writes` changes something; without `charges`, nothing is sent that may
+        cost money; `closed` are the operationIds out of reach.
         """
         self.catalogue, self.variants = catalogue, variants
         self.document = catalogue.document
@@ -213,7 +212,8 @@ class Builder:
         """The roles that are played, with the bodies that made the records."""
         self.unknown: set[str] = set()
         """Entries of lists that the target does not know: they are no longer sent."""
-        self._charges, self._closed = charges, closed
+        self._of_parts: dict[Steps, str] = {}
+        self._writes, self._charges, self._closed = writes, charges, closed
 
     def begin_anew(self) -> None:
         """Let the next journey make records of its own, whose names no earlier one has."""
@@ -222,7 +222,9 @@ class Builder:
 
     def may(self, operation: Operation) -> bool:
         """Whether the options and the credential allow an operation to succeed."""
-        return (self._charges or not costs(operation)) and operation.id not in self._closed
+        if costs(operation) and not self._charges:
+            return False
+        return (self._writes or operation.method == "GET") and operation.id not in self._closed
 
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""
@@ -243,7 +245,11 @@ class Builder:
         kind = self.catalogue.made_by(operation)
         asked = {"group": "accepts", "makes": f"{kind.role} more" if kind else "", **more}
         return self.probe(
-            operation, learns=learns, pointer=pointer or body_of(operation), body=body, **asked
+            operation,
+            learns=learns,
+            pointer=pointer or body_of(operation),
+            body=self.variants.renewed(body),
+            **asked,
         )
 
     def path(self, operation: Operation, **others: str) -> str:
@@ -254,12 +260,12 @@ class Builder:
         )
 
     def kind_of(self, role: str) -> Resource | None:
-        """The kind of record that plays a role, or that has a member of this name, such as
-        `the public key`.
+        """The kind of record that plays a role, such as `the plan more`, or that has a member of
+        this name, such as `the public key`.
         """
         kinds = self.catalogue.resources.values()
         for kind in kinds:
-            if kind.role == role.removesuffix(" more"):
+            if f"{role} ".startswith(f"{kind.role} "):
                 return kind
         member = role.removeprefix("the ").replace(" ", "_")
         for kind in kinds:
@@ -271,10 +277,9 @@ class Builder:
         """The role whose id a member has, such as `projectId`, or whose ids, such as `planIds` and
         `allowed_projects`; empty for other members.
         """
-        role = role_of(member.rpartition("_")[2].removesuffix("s"))
-        is_id = member.endswith("Id") or member.endswith("s")
-        kinds = self.catalogue.resources.values() if is_id else ()
-        return role if role in [kind.role for kind in kinds] else ""
+        stem = member.rpartition("_")[2].removesuffix("s").removesuffix("Id")
+        kind = self.catalogue.resources.get(f"{stem}Id")
+        return kind.role if kind is not None and member.endswith(("Id", "s")) else ""
 
     def needs(self, operation: Operation) -> list[Resource]:
         """The kinds of records that a request names, each after those that it needs itself."""
@@ -290,17 +295,12 @@ class Builder:
         return schema.get("properties", {})
 
     def harmless(self, operation: Operation, body: Any) -> Any:
-        """The body with a webhook that reaches nobody and, if it is active, hears only the run's
-        own project.
-        """
+        """The body with a webhook that, if it is active, hears only the run's own project."""
         if (
             not isinstance(body, dict)
             or not {"is_active", "url", "projectId"} <= self.properties(operation).keys()
         ):
             return body
-        url = body.get("url")
-        if isinstance(url, str) and "://" in url and not url.startswith(NOWHERE):
-            body = {**body, "url": self.variants.value("url")}
         if body.get("projectId", "") is None:
             return {**body, "is_active": False}
         if operation.method == "POST" or body.get("is_active") is True:
@@ -313,30 +313,26 @@ class Builder:
         """
         if operation.body is None:
             return None
-        return self.variants.renewed(self._shown(operation)[0])
+        return self._shown(operation)[0]
 
     def examples(self, operation: Operation) -> list[Any]:
         """The other examples of the contract, with roles and new values."""
-        return [self.variants.example(each) for each in self._shown(operation)[1:]]
+        return self._shown(operation)[1:]
 
     def _shown(self, operation: Operation) -> list[Any]:
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
-        return [self.harmless(operation, self._with_roles("", each)) for each in shown]
+        own = [self._own(each) for each in shown]
+        for each in own:
+            if len(each.get("document", "")) == CNPJ:
+                each |= {"type": "company", "document_type": "cnpj"}
+        return own
 
     def plain(self, operation: Operation) -> Any:
-        """A small body whose record others can refer to: active, and with all values of its lists
-        of options.
-        """
+        """A small body whose record others can refer to: it is active, but for what is sent."""
         body, properties = self.body(operation), self.properties(operation)
         small = self.variants.smallest(operation.body or {}, body)
         for name, inner in properties.items():
-            node = self.document.resolve(inner)
-            options = self.document.resolve(node.get("items", {})).get("enum")
-            if name in self.catalogue.resources:
-                small[name] = placeholder(role_of(name))
-            elif options and name not in small:
-                small[name] = options
-            elif "active" in node.get("enum", ()):
+            if "active" in self.document.resolve(inner).get("enum", ()):
                 small[name] = "active"
             elif name == "is_active":
                 small[name] = False
@@ -388,19 +384,16 @@ class Builder:
 
     def missing(self, role: str) -> Probe | None:
         """What makes the record that a request names, if it is not there."""
-        kind, test = self.kind_of(role), self.document.operations.get("sendTestWebhook")
-        if kind is not None:
-            makes = role if role.startswith(kind.role) else kind.role
-            return None if makes in self.present else self.make(kind, makes)
-        if role != "the log" or role in self.present or test is None or not self.may(test):
+        kind = self.kind_of(role)
+        if kind is None:
             return None
-        return self.probe(test, SETUP, "send a test", body={}, makes=role, keeps=True)
+        makes = role if role.startswith(kind.role) else kind.role
+        return None if makes in self.present else self.make(kind, makes)
 
-    def ready(self, resource: Resource) -> Journey:
-        """Create a record of a kind, if there is none."""
-        make = self.missing(resource.role)
-        if make is not None:
-            yield make
+    def ready(self, resource: Resource, role: str = "", **changes: Any) -> Journey:
+        """Create a record of a kind that plays a role, if there is none."""
+        if (role or resource.role) not in self.present:
+            yield self.make(resource, role, **changes)
 
     def removal(self, role: str) -> Probe | None:
         """Delete the record that plays a role, if that is possible: some kinds are limited in
@@ -409,22 +402,25 @@ class Builder:
         kind = self.kind_of(role)
         if kind is None or kind.delete is None or self.present.pop(role, None) is None:
             return None
-        path = self.path(kind.delete, **{kind.key: placeholder(role)})
+        path = kind.at(placeholder(role))
         return self.probe(kind.delete, SETUP, f"delete {role}", path=path, suspect="lifecycle")
 
-    def _with_roles(self, name: str, value: Any) -> Any:
-        """A value of a member with roles in place of ids."""
+    def _own(self, value: Any, place: Steps = ()) -> Any:
+        """A value of an example with roles in place of ids, and new values.
+
+        A part of a body, such as the customer of an order, is always the same: it need not be
+        created often.
+        """
+        name = place[-1] if place else ""
         role, is_list = self.named_by(name), isinstance(value, list)
         if role and is_list is name.endswith("s"):
             return [placeholder(role)] if is_list else placeholder(role)
         if isinstance(value, Mapping):
-            return {inner: self._with_roles(inner, other) for inner, other in value.items()}
-        return value
-
-
-def without_role(body: Any, role: str) -> Any:
-    """A body with an unknown id in place of a role."""
-    return with_leaves(body, lambda leaf: UNKNOWN_ID if leaf == placeholder(role) else leaf)
+            return {inner: self._own(other, (*place, inner)) for inner, other in value.items()}
+        own = self.variants.value(name, value) if isinstance(value, str) else None
+        if own is not None and len(place) > 1:
+            own = self._of_parts.setdefault(place, own)
+        return value if own is None else own
 
 
 def costs(operation: Operation) -> bool:

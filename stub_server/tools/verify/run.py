@@ -15,15 +15,15 @@ from ...contract.formats import formats
 from ...contract.schema import Schemas
 from ...domain.documents import is_document_here, is_document_unchecked
 from ...server.explain.mending import Mender
-from .exchange import Exchange, Request
+from .catalogue import Resource, path_names
+from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
-from .journeys.listing import finds, finds_logs, reads
-from .journeys.records import depends, moves, remembers, unique
-from .journeys.refusing import limited, refuses_all, strangers
+from .journeys.records import remembers, transitions, unique
+from .journeys.refusing import refuses
 from .judging import Run
 from .options import Options
 from .probes import Builder, Journey
-from .target import AT_ONCE, KEY, PERSON, Away, rights_of, together
+from .target import AT_ONCE, TRIES, Away, rights_of, together
 from .twin import Twin
 from .variants import Variants
 from .walking import Walk
@@ -74,20 +74,24 @@ class Runner(Run):
         self.end.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]
         # connections that break anywhere say nothing about an operation
-        if target.repeated >= len(silent):
+        if self.end.away or target.repeated >= len(silent):
             self.findings = [finding for finding in self.findings if finding not in silent]
         return self
 
     async def _send_all(self) -> None:
         asked = []
-        for each in self.document.operations.values():  # what a credential is shows only in all
-            if self.options.write or each.method == "GET":
-                asked.append(each)
+        # what a credential is shows only in all
+        for operation in self.document.operations.values():
+            if self.options.write or operation.method == "GET":
+                asked.append(operation)
         self.rights = await rights_of(self.target, asked, self.unknown_id)
-        nowhere = Request("GET", "/v2/verify-unknown")
-        answer = await self.target.ask(nowhere.method, nowhere.path)
-        self.conformity.learn_nowhere(Exchange(nowhere, answer))
-        if self.options.write and self.rights.kind == KEY:
+        nowhere = [*self._nowhere()]
+        answers = await together(*(self.target.send(each, TRIES) for each in nowhere))
+        exchanges = [*map(Exchange, nowhere, answers)]
+        self.conformity.learn_nowhere(exchanges[0])
+        for each in exchanges:
+            self.findings += self.conformity.findings(each, None, "rejects")
+        if self.options.write:
             await self._learn_limits()
         waiting = [*self._chains()]
         total, done = len(waiting), 0
@@ -102,8 +106,18 @@ class Runner(Run):
 
         await together(*(worker() for _ in range(AT_ONCE)))
 
+    def _nowhere(self) -> Iterator[Request]:
+        """A path and methods that the contract does not have, these for unknown records."""
+        headers = bearer(self.options.token)
+        yield Request("GET", "/v2/verify-unknown", "", headers)
+        for each in self.document.operations.values() if self.options.write else ():
+            path = each.at_ids({name: self.unknown_id for name in path_names(each)})
+            methods = {"PATCH", "DELETE", "PUT"} - self.document.routed(path)[0].keys()
+            if path != each.path and methods:
+                yield Request(min(methods), path, "", headers)
+
     async def _learn_limits(self) -> None:
-        """Learn whether an API key is limited to some projects: then it cannot create one."""
+        """Learn whether the credential is limited to some projects: then it cannot create one."""
         project = self.catalogue.resources.get("projectId")
         if project is None or project.create.id in self.rights.closed:
             return
@@ -112,12 +126,11 @@ class Runner(Run):
         answer = await self.target.ask(create.method, create.path, body)
         self.cleanup.note(self.cleanup.made(), create, answer)
         if answer.status == 403:
-            self.rights.is_limited = True
             self.rights.closed[create.id] = "the credential is limited to some projects"
 
     async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
         made, (first, second) = self.cleanup.made(), self._twins
-        async with first.fork(self.rights) as one, second.fork(self.rights) as two:
+        async with first.fork() as one, second.fork() as two:
             await Walk(self, builder, (one, two), made).go(journeys)
         await self.cleanup.remove(made)  # some kinds of records are limited in number
 
@@ -126,55 +139,44 @@ class Runner(Run):
         # by any clock that a target may have
         later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
         variants = Variants(self._mender, later, self.tag, f"{self.options.seed}/{name}")
-        closed = self.rights.closed
-        return Builder(self.catalogue, variants, charges=self.options.charges, closed=closed)
+        return Builder(
+            self.catalogue,
+            variants,
+            writes=self.options.write,
+            charges=self.options.charges,
+            closed=self.rights.closed,
+        )
 
     def _chains(self) -> Iterator[tuple[Builder, Iterable[Journey]]]:
-        """The journeys over the operations that the credential opens: in a chain
-        those of one tag.
+        """The journeys over the operations that the run is about: in a chain those of one kind of
+        record.
         """
-        tags: dict[str, list[Operation]] = defaultdict(list)
         operations = [self.document.operations[name] for name in self.chosen]
-        for each in operations:
-            tags[each.tag].append(each)
-            if not self.options.write and each.method == "GET":
-                own = self.builder(f"reads {each.id}")
-                yield own, [reads(own, each)]
         if not self.options.write:
-            return
-        for tag in sorted(tags, key=lambda tag: -sum(each.method != "GET" for each in tags[tag])):
-            own = self.builder(tag)
-            yield own, self._of_tag(own, tag, tags[tag])
-        own, is_person = self.builder("refuses"), self.rights.kind == PERSON
-        yield own, [refuses_all(own, operations, makes_keys=is_person), strangers(own)]
-        if is_person:
-            own = self.builder("limited")
-            yield own, [limited(own, operations)]
+            operations = [each for each in operations if each.method == "GET"]
+        own, keys = self.builder("refuses"), self.catalogue.resources.get("apiKeyId")
+        yield own, [refuses(own, each, keys) for each in operations]
+        kinds: dict[Resource | None, list[Operation]] = defaultdict(list)
+        for each in operations:
+            kinds[own.resource_of(each) or self.catalogue.listed_by(each)].append(each)
+        for kind, about in kinds.items():
+            own = self.builder("" if kind is None else kind.key)
+            yield own, self._of_kind(own, kind, about)
 
-    def _of_tag(self, builder: Builder, tag: str, operations: list[Operation]) -> Iterator[Journey]:
-        """The journeys of a tag: over its kinds of records, then over its other operations."""
-        left = [*operations]
-        for resource in self.catalogue.resources.values():
-            create, writers = resource.create, [*resource.creates, resource.update]
-            own = [each for each in operations if builder.resource_of(each) == resource]
-            if create.tag != tag or not (own or resource.list in operations):
-                continue
-            left = [each for each in left if each not in writers]
-            for each in filter(builder.may, filter(None, writers)):
+    def _of_kind(
+        self, builder: Builder, kind: Resource | None, operations: list[Operation]
+    ) -> Iterator[Journey]:
+        """The journeys over some operations on records of a kind, and over those that make and
+        change such records.
+        """
+        writers = [] if kind is None else [*kind.creates, *filter(None, (kind.update,))]
+        for each in {each.id: each for each in (*writers, *operations)}.values():
+            if builder.may(each):
                 yield accepts(builder, each)
-            if not builder.may(create):
-                continue
-            for journey in (finds, unique, remembers):
-                yield journey(builder, resource)
-            yield from moves(builder, resource)
-            for parent in builder.needs(create):
-                yield depends(builder, parent, resource)
-        test = self.document.operations.get("sendTestWebhook")
-        for each in filter(builder.may, left):
-            yield accepts(builder, each)
-            is_log = "Log" in str(self.catalogue.entries_at(each)).title()
-            if test is not None and builder.may(test) and is_log and each.method == "GET":
-                yield finds_logs(builder, each, test)
+        if kind is not None and builder.may(kind.create):
+            yield unique(builder, kind)
+            yield remembers(builder, kind)
+            yield from transitions(builder, kind)
 
 
 def _cancel_on_signals() -> None:

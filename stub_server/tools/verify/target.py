@@ -25,8 +25,7 @@ LONGEST = 8 * 1024 * 1024  # bytes of an answer
 TRIES = 3
 _TIMEOUT = 20.0  # seconds for a whole answer
 _PAUSE = 0.5  # seconds between tries
-_SIGN_OF_LIFE = Request("GET", "/v2/verify-unknown")
-_LIVES = 2.0  # seconds for which a sign of life is asked for
+_MOST_LOST = 5  # requests in a row that have no answer, each with its tries
 
 
 PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
@@ -35,24 +34,18 @@ PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
 
 @dataclass(slots=True)
 class Rights:
-    """What the credential is: its kind, the scopes that it lacks, and whether it is limited to some
-    projects.
+    """What the credential is: its kind, and the scopes that it lacks.
 
     `closed` says why operations are out of its reach, by operationId.
     """
 
     kind: str = PERSON
     lacking: set[str] = field(default_factory=set)
-    is_limited: bool = False
     closed: dict[str, str] = field(default_factory=dict)
 
 
 class Away(Exception):
     """The target cannot be asked any more. The message says why, in words that follow its name."""
-
-
-class Limited(Away):
-    """The target asks to wait longer than the budget allows. The request was not served."""
 
 
 class _Lost(Exception):
@@ -81,7 +74,7 @@ class Target:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
         self._places = asyncio.Semaphore(AT_ONCE)
-        self._resumes = 0.0
+        self._resumes, self._lost = 0.0, 0
         self.requests, self.answers, self.repeated, self.limited = 0, 0, 0, 0
         """How many requests were sent, answered, answered only when they were repeated, and
         answered 429.
@@ -110,22 +103,11 @@ class Target:
                 if not again or number == tries:
                     break
             await asyncio.sleep(_PAUSE)
-        if not await self._lives():
+        self._lost += 1
+        if self._lost > _MOST_LOST:
             raise Away(f"does not answer: {why}")
         often = f", in each of {number} tries" if number > 1 else ""
         return Answer(0, (), f"{why}{often}".encode(), monotonic() - began, number)
-
-    async def _lives(self) -> bool:
-        """Whether it answers any request."""
-        until = monotonic() + _LIVES
-        while True:
-            try:
-                await self._sent(_SIGN_OF_LIFE)
-                return True
-            except _Lost as lost:
-                if not lost.args[1] or monotonic() > until:
-                    return False
-            await asyncio.sleep(_PAUSE)
 
     async def _patiently(self, request: Request) -> Answer:
         while True:
@@ -139,7 +121,7 @@ class Target:
             self.limited += 1
             self._resumes = max(self._resumes, monotonic() + pause)
             if self._resumes > self.until:
-                raise Limited(
+                raise Away(
                     f"answers 429 and asks to wait {pause:.0f} s, longer than the time that is left"
                 )
 
@@ -179,7 +161,7 @@ class Target:
             )
             why = "the connection broke off" if is_cut else "the answer is not HTTP"
             raise _Lost(why, True) from None
-        self.answers += 1
+        self.answers, self._lost = self.answers + 1, 0
         self._on_exchange(Exchange(request, answer))
         return answer
 
@@ -220,8 +202,7 @@ async def rights_of(target: Target, operations: Sequence[Operation], unknown_id:
     for operation, answer in zip(operations, answers, strict=True):
         by_scheme[operation.scheme].add(answer.status)
         if operation.scheme != "jwt":
-            rights.lacking |= operation.scopes
-            granted |= operation.scopes if answer.status != 403 else set()
+            (rights.lacking if answer.status == 403 else granted).update(operation.scopes)
     rights.lacking -= granted
     if by_scheme["bearer"] == {401}:
         rights.kind = PUBLIC

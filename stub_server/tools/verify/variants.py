@@ -3,7 +3,8 @@ beyond it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count
+from copy import deepcopy
+from itertools import chain, count
 from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
@@ -42,13 +43,20 @@ _TEXTS = (
     "01310100",
 )
 """Texts that patterns of addresses and telephones accept, two of each kind."""
+_BOUNDS = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+    **dict.fromkeys(("integer", "number"), ("minimum", "maximum")),
+}
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
-_UNIQUE = ("name", "sku", "url")
+_UNIQUE = ("document", "email", "name", "sku", "url")
 _BOUND = ("type", "document_type")
 """Members of which a rule accepts a value only beside a document of that kind."""
-_CNPJ = 14  # characters
+CPF, CNPJ = 11, 14  # characters
+_DRAWN = 6  # characters of a text that are drawn anew
+UNKNOWN_ID = "{the unknown id}"
 
 
 class Variant(NamedTuple):
@@ -71,6 +79,13 @@ class _Try(NamedTuple):
     keyword: str = ""
 
 
+class _Holder(NamedTuple):
+    """The schema of an object in which a value is to be, and its other members."""
+
+    schema: Json
+    members: Mapping[str, Any]
+
+
 class Variants:
     """Makes values for some journeys: new ones, and variants of bodies and parameters from the
     schemas of the contract.
@@ -84,7 +99,6 @@ class Variants:
         self._mender, self._resolve, self._now = mender, mender.resolve, now
         self._random, self._run = Random(f"{run}/{seed}"), run
         self._singles = count(self._random.randrange(len(_LETTERS)))
-        self._of_parts: dict[Steps, str] = {}
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -102,18 +116,18 @@ class Variants:
 
     def document(self, like: str = "") -> str:
         """A valid CPF, or a CNPJ in place of another one."""
-        if len(normalise(like)) == _CNPJ:
+        if len(normalise(like)) == CNPJ:
             return cnpj_with_check_digits(self.text(12, digits))
         return cpf_with_check_digits(self.text(9, digits))
 
-    def value(self, member: str) -> str | None:
+    def value(self, member: str, like: str = "") -> str | None:
         """A new value for a member that must be unique, or must reach nobody; None for
         other members.
         """
         name = f"{self.tag}-{self.text(6)}"
         match member:
             case "document":
-                return self.document()
+                return self.document(like)
             case "email":
                 return f"{name}@example.com"
             case "name" | "sku":
@@ -122,52 +136,24 @@ class Variants:
                 return NOWHERE + name
         return None
 
-    def renewed(self, value: Any, kept: Iterable[Steps] = (), at: Steps = ()) -> Any:
-        """The body with new values in such members, except at the places `kept`.
-
-        A part of the body, such as the customer of an order, is always the same: it need not be
-        created often.
+    def renewed(self, body: Any) -> Any:
+        """A body that no record has: other texts of the same length and kind where they must be
+        unique.
         """
-        if not isinstance(value, Mapping):
+        if not isinstance(body, Mapping):
+            return body
+        return {member: self._redrawn(member, value) for member, value in body.items()}
+
+    def _redrawn(self, member: str, value: Any) -> Any:
+        """The value, with another end of its text; what is refused stays so."""
+        if not isinstance(value, str) or member not in _UNIQUE:
             return value
-        renewed = {}
-        for member, inner in value.items():
-            place = (*at, member)
-            own = self.value(member) if isinstance(inner, str) and place not in kept else None
-            if own is not None and at:
-                own = self._of_parts.setdefault(place, own)
-            renewed[member] = self.renewed(inner, kept, place) if own is None else own
-        if "document" in renewed and (*at, "document") not in kept:
-            for name in _BOUND:
-                if (*at, name) not in kept:
-                    renewed.pop(name, None)
-        return renewed
-
-    def with_parts(self, base: Any, parts: Iterable[Variant]) -> Any:
-        """A new body with the values of variants, of which a second record may have each."""
-        drawn = [part._replace(value=self._redrawn(part)) for part in parts]
-        return self.renewed(applied(base, drawn), [part.place for part in drawn])
-
-    def _redrawn(self, part: Variant) -> Any:
-        """The value, or a new text of its length; what is refused, no record has."""
-        if not part.is_accepted or not isinstance(part.value, str):
-            return part.value
-        if part.place[-1] == "email" and "@" in part.value:
-            local, _, host = part.value.partition("@")
-            return f"{self.text(len(local))}@{host}"
-        if part.place[-1] not in _UNIQUE:
-            return part.value
-        size = min(len(part.value), 12)
-        return part.value[: len(part.value) - size] + self.text(size)
-
-    def example(self, value: Any) -> Any:
-        """An example of the contract as a new record, whose document is of the same kind."""
-        kinds = {name: value[name] for name in _BOUND if name in value}
-        if "document" in value:
-            kinds["document"] = self.document(value["document"])
-            if len(kinds["document"]) == _CNPJ:
-                kinds |= {"type": "company", "document_type": "cnpj"}
-        return self.renewed(value) | kinds
+        if member == "document":
+            return self.document(value) if len(normalise(value)) in (CPF, CNPJ) else value
+        text, at, host = value.partition("@")
+        end = text[-_DRAWN:]
+        drawn = self.text(len(end)) if end.isalnum() else end
+        return text.removesuffix(end) + drawn + at + host
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
@@ -177,15 +163,6 @@ class Variants:
         """The required members of a body."""
         required = self._resolve(schema).get("required", ())
         return {name: base[name] for name in required if name in base}
-
-    def fullest(self, schema: Json, base: Any) -> Any:
-        """A body with all members that go together."""
-        full = dict(base)
-        for name, node in self._resolve(schema).get("properties", {}).items():
-            value = None if name in full else self.another(node, name, None)
-            if value is not None and self.accepts(schema, {**full, name: value}):
-                full[name] = value
-        return full
 
     # -- a body at each limit and just beyond it
 
@@ -200,97 +177,122 @@ class Variants:
             tries = self._tries(node, at(base, place))
             for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
                 changed = replaced_at(base, place, value)
-                if changed is None:
+                if changed in (None, base):
                     continue
-                rule = below(inner, keyword) if keyword in node else inner
-                is_accepted = self.accepts(schema, changed)
+                is_known = value not in (UNKNOWN_ID, [UNKNOWN_ID])
+                is_accepted = is_known and self.accepts(schema, changed)
                 # which of these texts a pattern excludes only it knows
                 if not is_accepted or keyword != "pattern":
-                    yield Variant(value, f"{'.'.join(place)}: {what}", rule, place, is_accepted)
+                    tried, rule = f"{'.'.join(place)}: {what}", _rule(node, inner, keyword)
+                    yield Variant(value, tried, rule, place, is_accepted)
 
     def groups(self, schema: Json, base: Any, accepted: Iterable[Variant]) -> list[list[Variant]]:
         """As few bodies as have each of the values: those of a group go together in one."""
         groups: list[list[Variant]] = []
-        alone: list[list[Variant]] = []
-        for part in accepted:
-            places = [each.place for group in groups for each in group]
-            if part.place[-1] in _BOUND and part.place in places:
-                alone.append([part])
-                continue
+        for part in sorted(accepted, key=lambda part: part.place[-1] in _BOUND):
             for group in groups:
-                if self._go_together(schema, base, [*group, part]):
+                if part.place[-1] not in _BOUND and self._go_together(schema, base, [*group, part]):
                     group.append(part)
                     break
             else:
                 groups.append([part])
-        return groups + alone
+        return groups
 
     def _go_together(self, schema: Json, base: Any, parts: list[Variant]) -> bool:
-        if parts[-1].place in [part.place for part in parts[:-1]]:
-            return False
         body = applied(base, parts)
         return all(at(body, part.place) == part.value for part in parts) and self.accepts(
             schema, body
         )
 
-    def of_parameter(self, schema: Json, pointer: str, name: str) -> Iterator[Variant]:
-        """Values of one parameter."""
+    def of_parameter(
+        self, name: str, schema: Json, pointer: str, more: Iterable[Any]
+    ) -> Iterator[Variant]:
+        """Values of one parameter of a query, and `more` of them."""
         node = self._resolve(schema)
-        for value, what, keyword in self._tries(node, None):
+        if node.get("type") == "array":  # it is sent once
+            node = self._resolve(node["items"])
+        tries = [*self._tries(node, None), *(_Try(value, str(value)) for value in more)]
+        for value, what, keyword in tries:
             is_text = node.get("type") != "string" or isinstance(value, str)
             if is_text and value is not None and not isinstance(value, (list, dict)):
-                rule = below(pointer, keyword) if keyword in node else pointer
-                yield Variant(value, f"{name}: {what}", rule, (name,), self.accepts(schema, value))
+                tried, rule = f"{name}: {what}", _rule(node, pointer, keyword)
+                yield Variant(value, tried, rule, (name,), self.accepts(node, value))
 
     def _leaves(
         self, root: Json, pointer: str, above: Steps
     ) -> Iterator[tuple[Steps, str, Json, bool]]:
         """Place, pointer and schema of each member, and whether its object must have it."""
         for name, inner in root.get("properties", {}).items():
-            where, node = (
-                inner.get("$ref") or below(pointer, "properties", name),
-                self._resolve(inner),
-            )
+            where = inner.get("$ref") or below(pointer, "properties", name)
+            node = self._resolve(inner)
             yield (*above, name), where, node, name in root.get("required", ())
             if node.get("type") == "object" and len(above) < _DEEPEST:
                 yield from self._leaves(node, where, (*above, name))
 
     def _tries(self, node: Json, usual: Any) -> Iterator[_Try]:
-        kind = node.get("type")
+        """Values of a schema, in place of a `usual` one: all that it lists, at its limits, and
+        just beyond them.
+        """
+        kind, options = node.get("type"), self.options(node)
         if kind is not None:
             yield _Try(None, "null")
             yield _Try(_OTHER[kind], f"another type than {kind}")
-        options = self.options(node)
-        yield from (_Try(option, f"the value {option}", "enum") for option in options)
         if options:
+            yield from (_Try(option, f"the value {option}", "enum") for option in options)
             yield _Try("verify-unknown", "a value that is not listed", "enum")
         elif kind == "boolean":
-            yield _Try(True, "true")
-            yield _Try(False, "false")
-        elif kind == "string":
-            yield from self._texts(node)
-        elif kind in ("integer", "number"):
-            yield from self._numbers(node)
-        elif kind == "array":
-            yield from self._lists(node, usual)
+            yield from (_Try(True, "true"), _Try(False, "false"))
+        elif kind in _BOUNDS:
+            yield from self._bounds(node, kind, usual)
+        if kind == "array":
+            yield from self._lists(node)
         elif isinstance(node.get("additionalProperties"), dict):
             yield _Try({}, "no entries")
+        if node.get("format") == "uuid":
+            yield _Try(UNKNOWN_ID, "an id that does not exist")
+        if "format" in node:
+            yield _Try("verify", f"not a valid {node['format']}", "format")
+        if "pattern" in node:
+            for text in ("\0", "verify verify"):
+                yield _Try(text, "text that the pattern excludes", "pattern")
+        if "multipleOf" in node:
+            value = node.get("minimum", 0) + 1 + node["multipleOf"] / 2
+            yield _Try(round(value, 6), f"not a multiple of {node['multipleOf']}", "multipleOf")
 
     def options(self, node: Json) -> list[Any]:
         """The values that a schema lists."""
         parts = [node, *map(self._resolve, node.get("oneOf", ()))]
         return [option for part in parts for option in part.get("enum", ()) if option is not None]
 
-    def _texts(self, node: Json) -> Iterator[_Try]:
-        for keyword, step in (("minLength", -1), ("maxLength", 1)):
-            limit = node.get(keyword, 0)
-            for length in (limit, limit + step) if 0 < limit <= _LONGEST else ():
-                yield _Try(self._long(node.get("format"), length), f"{length} characters", keyword)
-        if "format" in node:
-            yield _Try("verify", f"not a valid {node['format']}", "format")
-        if "pattern" in node:
-            yield _Try("\0", "text that the pattern excludes", "pattern")
-            yield _Try("verify verify", "text that the pattern excludes", "pattern")
+    def _bounds(self, node: Json, kind: str, usual: Any) -> Iterator[_Try]:
+        """Values exactly at the least and the largest size, and beyond it by one step."""
+        step = node.get("multipleOf", 1)
+        for keyword, beyond, sign in zip(_BOUNDS[kind], ("below", "above"), (-1, 1), strict=True):
+            if keyword not in node:
+                continue
+            limit = node[keyword]
+            sizes = {
+                f"the {keyword}, {limit}": limit,
+                f"{beyond} the {keyword}": round(limit + sign * step, 6),
+            }
+            for what, size in sizes.items():
+                value = self._sized(node, size, usual)
+                if value is not None:
+                    yield _Try(value, what, keyword)
+
+    def _sized(self, node: Json, size: Any, usual: Any) -> Any:
+        """A number, or a text or list of a size; None where there is none."""
+        if node["type"] not in ("string", "array"):
+            return size
+        if not 0 <= size <= _LONGEST:
+            return None
+        if node["type"] == "string":
+            return self._long(node.get("format"), size)
+        items = self._resolve(node["items"])
+        several = self.options(items) or usual or [self.another(items, "", None)]
+        if not node.get("uniqueItems"):
+            several = several[:1] * size
+        return several[:size] if size <= len(several) and None not in several else None
 
     def _long(self, form: str | None, length: int) -> str:
         """A text of a length, as its format has it."""
@@ -302,94 +304,69 @@ class Variants:
             return text[len(host) :] + host
         return text
 
-    def _numbers(self, node: Json) -> Iterator[_Try]:
-        step = node.get("multipleOf", 1)
-        for name, word, sign in (("minimum", "below", -1), ("maximum", "above", 1)):
-            if name in node:
-                yield _Try(node[name], f"the {name}, {node[name]}", name)
-                yield _Try(round(node[name] + sign * step, 6), f"{word} the {name}", name)
-        if step < 1:
-            yield _Try(
-                round(node.get("minimum", 0) + 1 + step / 2, 6),
-                f"not a multiple of {step}",
-                "multipleOf",
-            )
-
-    def _lists(self, node: Json, usual: Any) -> Iterator[_Try]:
-        items, most = self._resolve(node.get("items", {})), node.get("maxItems", 0)
+    def _lists(self, node: Json) -> Iterator[_Try]:
+        items = self._resolve(node["items"])
         options = self.options(items)
-        several, entry = options or usual or [], self.another(items, "", None)
-        if not several and entry is not None:
-            several = [entry]
-        least = several[: node.get("minItems", 0)]
         yield _Try([], "no entries", "minItems")
-        if least:
-            yield _Try(least, f"{len(least)} entries", "minItems")
+        if items.get("format") == "uuid":
+            yield _Try([UNKNOWN_ID], "an id that does not exist")
         if options:
-            yield _Try(options[: most or 20], "all values")
+            yield _Try(options[: node.get("maxItems", 20)], "all values")
             yield _Try(["verify-unknown"], "a value that is not listed")
-        if several and node.get("uniqueItems"):
+        several = options or [self.another(items, "", None)]
+        if node.get("uniqueItems") and None not in several:
             yield _Try(several[:1] * 2, "a duplicate entry", "uniqueItems")
-        elif several and 0 < most <= 200:
-            yield _Try(several[:1] * most, f"{most} entries", "maxItems")
-            yield _Try(several[:1] * (most + 1), f"{most + 1} entries", "maxItems")
 
     # -- another value
 
-    def another(self, node: Json, name: str, old: Any) -> Any:
-        """A value that a schema accepts and that differs from `old` wherever it can; None if there
-        is none.
+    def another(self, node: Json, name: str, old: Any, holder: _Holder | None = None) -> Any:
+        """A value that a schema accepts, and that of its `holder`, and that is neither `old` nor
+        the default; None if there is none.
         """
         node = self._resolve(node)
-        for value in self._others(node, name, old):
-            if value not in (old, None) and self.accepts(node, value):
+        if node.get("format") == "uuid":  # it would be the id of a record
+            return None
+        tries = (value for value, *_ in self._tries(node, None))
+        for value in chain(self._usual(node, name, old), tries, samples(node, self._now)):
+            if value in (old, node.get("default"), None):
+                continue
+            schema, around = holder or _Holder({}, {})
+            if self.accepts(node, value) and self.accepts(schema, {**around, name: value}):
                 return value
         return None
 
-    def _others(self, node: Json, name: str, old: Any) -> Iterator[Any]:
-        kind, form, own = node.get("type"), node.get("format"), self.value(name)
-        if form == "uuid":  # it would be the id of a record
-            return
-        if own is not None and kind == "string":
-            yield own
-        yield from self.options(node)
-        if kind == "boolean":
-            yield not old
-        elif kind in ("integer", "number"):
-            step = max(node.get("multipleOf", 1), 1)
-            usual = node.get("minimum", 0) if old is None else old
-            yield from (usual + step, usual - step)
-        elif kind == "array":
-            yield from self._other_lists(node, name, old)
-        elif kind == "object":
-            yield self._other_object(node, old or {})
-        elif form == "uri":
-            yield NOWHERE + self.text(12)
-        elif form == "date-time":
-            yield from (f"{int(self._now[:4]) + years}-06-01T00:00:00.000Z" for years in (1, 2))
-        elif kind == "string":
-            yield from (self.text(12), *_TEXTS)
-        yield from samples(node, self._now)
+    def _usual(self, node: Json, name: str, old: Any) -> Iterator[Any]:
+        """Values that no limit suggests."""
+        match node.get("type"):
+            case "number":
+                yield (old or 0) + max(node.get("multipleOf", 1), 1)
+            case "array":
+                items = self._resolve(node["items"])
+                yield [option for option in self.options(items) if option not in (old or ())][:2]
+                yield [self.another(items, name, None)]
+            case "object" if "properties" in node:
+                others = dict(old or node.get("example", {}))
+                holder = _Holder(node, others) if others else None
+                for inner, schema in node["properties"].items():
+                    value = self.another(schema, inner, others.get(inner), holder)
+                    others |= {} if value is None else {inner: value}
+                yield others
+            case "object":
+                yield {f"verify_{self.text(4)}": self.text(8)}
+            case "string" if "enum" not in node:
+                later = self._now.replace("-01-", "-06-")
+                yield from (
+                    self.value(name),
+                    NOWHERE + self.text(12),
+                    self.text(12),
+                    later,
+                    *_TEXTS,
+                )
 
-    def _other_lists(self, node: Json, name: str, old: Any) -> Iterator[Any]:
-        items = self._resolve(node.get("items", {}))
-        options = self.options(items)
-        yield [option for option in options if option not in (old or ())][:2]
-        yield from (options[:1], [self.another(items, name, None)], [])
 
-    def _other_object(self, node: Json, old: Mapping[str, Any]) -> Any:
-        if not node.get("properties"):
-            return {f"verify_{self.text(4)}": self.text(8)}
-        others = dict(old)
-        for name, inner in node["properties"].items():
-            for value in self._others(self._resolve(inner), name, old.get(name)):
-                changed = {**others, name: value}
-                # a rule may bind members together
-                is_accepted = self.accepts(node, changed) if old else self.accepts(inner, value)
-                if is_accepted and value not in (old.get(name), None):
-                    others = changed
-                    break
-        return others
+def _rule(node: Json, pointer: str, keyword: str) -> str:
+    """The pointer to a keyword of a schema, or to the schema that has no such keyword."""
+    return below(pointer, keyword) if keyword in node else pointer
 
 
 def _named(value: Any) -> Any:
@@ -405,21 +382,14 @@ def applied(base: Any, parts: Iterable[Variant]) -> Any:
     return body
 
 
-def replaced_at(base: Any, at: Steps, value: Any) -> Any:
-    """A copy with another value at a place; None where the place is not there, or nothing
-    would change.
-    """
-    if not isinstance(base, Mapping):
+def replaced_at(base: Any, place: Steps, value: Any) -> Any:
+    """A copy with another value at a place; None where the object of this place is not there."""
+    copy = deepcopy(base)
+    holder = at(copy, place[:-1])
+    if not isinstance(holder, dict):
         return None
-    copy = dict(base)
-    if len(at) > 1:
-        inner = replaced_at(copy.get(at[0]), at[1:], value)
-        if inner is None:
-            return None
-        copy[at[0]] = inner
-    elif value is GONE:
-        if copy.pop(at[0], None) is None:
-            return None
+    if value is GONE:
+        holder.pop(place[-1], None)
     else:
-        copy[at[0]] = value
+        holder[place[-1]] = value
     return copy

@@ -20,6 +20,7 @@ from .judging import Judge, Run
 from .probes import (
     GIVEN,
     NONE,
+    UNKNOWN,
     WRONG,
     Builder,
     Flaw,
@@ -29,14 +30,12 @@ from .probes import (
     Roles,
     Seen,
     costs,
-    is_id,
     placeholder,
     roles_in,
 )
-from .target import TRIES, Limited
+from .target import TRIES
 from .twin import Fork
 
-_WRONG = "verify.no.credential"
 _PAUSES = (0.1, 0.3, 0.6, 1.0)  # seconds before a read is repeated
 _SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
 """Classes that a read may find only because a change does not show yet."""
@@ -45,13 +44,7 @@ _LAST = 3.0  # seconds for which an interrupted run waits for an answer
 _GUESSES = (49.9, 1, "verify", True, "2030-01-01T00:00:00Z")
 """Values for members that the contract does not have."""
 _ENTRY = re.compile(r"(\w+)\[([0-9]{1,4})\]").fullmatch
-_ROLES = {
-    "id": "{}",
-    "code": "{} code",
-    "public_key": "the public key",
-    "event_id": "{} event",
-    **dict.fromkeys(("api_key", "key", "private_key", "secret", "token"), "{} secret"),
-}
+_ROLES = {"id": "{}", "private_key": "{} secret", "public_key": "the public key"}
 """The roles that members of a new record play."""
 
 
@@ -67,12 +60,11 @@ class Walk:
     def __init__(self, run: Run, builder: Builder, forks: tuple[Fork, Fork], made: Made) -> None:
         """`made` collects the records of the target."""
         self._run, self._builder, self._forks, self._made = run, builder, forks, made
-        self._tokens = (run.options.token, *(fork.token for fork in forks))
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
-        # whether the last request may have been served several times, or not at all
-        self._is_lost = False
-        self._roles.play("the unknown id", Names(run.unknown_id, run.unknown_id, run.unknown_id))
+        self._roles.play(GIVEN, Names(run.options.token, *(fork.token for fork in forks)))
+        for role, text in ((NONE, ""), (WRONG, "verify.no.credential"), (UNKNOWN, run.unknown_id)):
+            self._roles.play(role, Names(text, text, text))
 
     async def go(self, journeys: Iterable[Journey]) -> None:
         """Send the probes of each journey in order, until the target's records are no longer what
@@ -114,7 +106,7 @@ class Walk:
         if removal is not None:
             await self._probe(removal)
         seen = await self._probe(probe)
-        if self._is_lost or (probe.keeps and not seen.is_alike):
+        if probe.keeps and not seen.is_alike:
             raise _Departed
         check = self._check(probe, seen)
         if check is not None:
@@ -129,32 +121,29 @@ class Walk:
         by its id.
         """
         operation = probe.operation
-        is_move = probe.aim.suspect == "lifecycle" and probe.method != "DELETE"
-        if operation is None or not seen.both_accept:
+        if operation.method in ("GET", "DELETE") or not seen.both_accept:
             return None
         resource = self._builder.resource_of(operation)
-        if resource is None or resource.read is None:
+        if resource is None or resource.read is None or not self._builder.may(resource.read):
             return None
-        read = resource.read
-        if read.id in self._run.rights.closed:
+        roles = [probe.makes] if operation in resource.creates else [*roles_in(probe.path)]
+        if not any(roles):
             return None
-        if operation in resource.creates and probe.makes:
-            path = read.path.replace(f"{{{resource.key}}}", placeholder(probe.makes))
-        elif operation == resource.update or (is_move and operation.path.startswith(read.path)):
-            path = "/".join(probe.path.split("/")[: read.path.count("/") + 1])
-        else:
-            return None
+        is_move = probe.aim.suspect == "lifecycle"
         return self._builder.probe(
-            read,
+            resource.read,
             probe.aim.group if is_move else "persists",
             f"a read after {operation.id}",
             pointer_of(operation),
-            path=path,
+            path=resource.at(placeholder(roles[-1])),
             suspect="lifecycle" if is_move else "not-persisted",
             about=operation,
         )
 
     async def _probe(self, probe: Probe) -> Seen:
+        """Send a probe to all three, and judge the answer. Raises _Departed if the target may have
+        served it several times, or not at all.
+        """
         requests = [self._request(probe, party) for party in range(3)]
         self._judge.comparing.sent([probe.body, probe.query])
         # first: it may have to wait, and the twins' clocks go on
@@ -167,21 +156,23 @@ class Walk:
             )
         took = answer.seconds + monotonic() - began
         operation = probe.operation
-        if operation is not None and first.is_success and isinstance(probe.body, dict):
+        if first.is_success and isinstance(probe.body, dict):
             if answer.is_success:
                 record = str(self._run.catalogue.record(operation, first.json()).get("id"))
                 body = self._roles.spelled(probe.body, 1)
                 self._judge.comparing.wrote(operation, record, body)
             elif answer.status in _REFUSALS:
                 answer = await self._adapted(probe, operation, answer)
-        if self._is_lost and not self._is_unanswered(probe, answer):
-            self._learn(probe, Seen(answer, first), second)
-            return Seen(answer, first)
 
         def judged() -> list[Finding]:
             exchange = Exchange(requests[0], answer)
             return self._judge.findings(probe, exchange, (first, second), took)
 
+        if operation.method != "GET" and not answer.is_sure:
+            often = self._run.learned.unanswered.count(operation)
+            if answer.status == 0 and (often > 1 or not costs(operation)):
+                self._run.findings += judged()
+            raise _Departed
         findings = judged()
         if probe.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.options.settle
@@ -194,11 +185,10 @@ class Walk:
         if not probe.is_quiet or answer.is_success:
             self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.aim.suspect for finding in findings))
-        if probe.operation is not None:
-            about = (probe.aim.about or probe.operation).id
-            self._run.answered(probe.operation.id, answer.status, probe.aim.group, about)
-            self._run.suspected[probe.aim.suspect].add(about)
-        self._learn(probe, seen, second)
+        about = (probe.aim.about or operation).id
+        self._run.answered(operation.id, answer.status, probe.aim.group, about)
+        self._run.suspected[probe.aim.suspect].add(about)
+        self._learn(probe, operation, seen, second)
         return seen
 
     async def _adapted(self, probe: Probe, operation: Operation, answer: Answer) -> Answer:
@@ -226,85 +216,68 @@ class Walk:
                 del known[name]
         return answer
 
-    def _is_unanswered(self, probe: Probe, answer: Answer) -> bool:
-        """Whether a missing answer is a finding: the request was repeated in vain, or another one
-        had no answer too.
-        """
-        operation = probe.operation
-        return answer.status == 0 and (
-            answer.tries > 1
-            or operation is None
-            or not costs(operation)
-            or self._run.learned.unanswered.count(operation) > 1
-        )
-
     async def _ask(self, probe: Probe, request: Request) -> Answer:
         operation = probe.operation
-        if probe.method == "GET" or operation is None:
+        if operation.method == "GET":
             return await self._run.target.send(request, TRIES)
         changing = asyncio.ensure_future(self._changed(operation, request))
         try:
             return await asyncio.shield(changing)
         finally:  # of an interrupted run: what is made without an answer can hardly be found
-            try:
-                await asyncio.wait([changing], timeout=_LAST)
-            finally:
-                changing.cancel()
+            await asyncio.wait([changing], timeout=_LAST)
+            if not changing.cancel():
+                changing.exception()  # its answer, or why there is none, was waited for
 
     async def _changed(self, operation: Operation, request: Request) -> Answer:
         """Send a request that may change something, and note what it has made."""
         unanswered = self._run.learned.unanswered
         unanswered.append(operation)
-        try:
-            answer = await self._run.target.send(request, 1 if costs(operation) else TRIES)
-        except Limited:
-            unanswered.remove(operation)
-            raise
+        answer = await self._run.target.send(request, 1 if costs(operation) else TRIES)
         self._run.cleanup.note(self._made, operation, answer)
-        self._is_lost = answer.status == 0 or answer.tries > 1
-        if not self._is_lost:
+        if answer.is_sure:
             unanswered.remove(operation)
         return answer
 
     def _request(self, probe: Probe, party: int) -> Request:
         """The request to one party: 0 is the target."""
         parts = [probe.path, probe.query, probe.headers, probe.body, placeholder(probe.credential)]
-        path, query, named, body, credential = self._roles.spelled(parts, party)
-        tokens = {GIVEN: self._tokens[party], WRONG: _WRONG, NONE: ""}
-        token, headers = tokens.get(probe.credential, credential), (*named.items(),)
+        path, query, named, body, token = self._roles.spelled(parts, party)
+        headers = (*named.items(),)
         if token:
             headers += bearer(token)
         if body is not None:
             headers += (("Content-Type", probe.media),)
-            if party == 0 and isinstance(body, dict) and probe.operation is not None:
+            if party == 0 and isinstance(body, dict):
                 body = {**self._run.learned.asked_for.get(probe.operation.id, {}), **body}
             body = body if isinstance(body, bytes) else orjson.dumps(body)
         return Request(probe.method, path, urlencode(query, quote_via=quote), headers, body or b"")
 
-    def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
+    def _learn(self, probe: Probe, operation: Operation, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
-        operation, present = probe.operation, self._builder.present
-        changed = operation and self._builder.resource_of(operation)
-        of_path = changed.role if changed is not None else ""
-        if probe.method != "GET" and not seen.is_alike:
-            self._part(probe, of_path)
-        if operation is None or not seen.target.is_success:
+        present, roles = self._builder.present, [*roles_in(probe.path)]
+        if operation.method != "GET" and not seen.is_alike:
+            # only one side has made or changed them: they are compared no more
+            self._judge.has_strange = True
+            for role in roles:
+                self._roles.forget(role)
+                present.pop(role, None)
+        if not seen.target.is_success:
             return
         if operation.method == "DELETE":
-            gone = self._request(probe, 0).path.rpartition("/")[2]
+            gone = self._roles.spelled(placeholder(roles[-1]), 0)
             self._made.pop(gone, None)
             self._judge.comparing.deleted[gone] = operation
-        answers, record = (seen.target, seen.twin, second), self._run.catalogue.record
-        records = [record(operation, answer.json()) for answer in answers]
+        record = self._run.catalogue.record
+        records = [record(operation, each.json()) for each in (seen.target, seen.twin, second)]
         idents = [record.get("id") for record in records]
         own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
         if not isinstance(own, str):
             return
         if known not in (None, own):
             self._judge.has_strange = True
-        is_update = changed is not None and operation == changed.update
-        if is_update and seen.both_accept and placeholder(of_path) in probe.path:
-            present[of_path] |= probe.body
+        is_update = self._builder.changed_by(operation) is not None
+        if is_update and seen.both_accept and roles[-1] in present:
+            present[roles[-1]] |= probe.body
         if not probe.makes:
             return
         present[probe.makes] = probe.body
@@ -312,14 +285,6 @@ class Walk:
             names: list[Any] = [record.get(member) for record in records]
             if all(isinstance(name, str) for name in names):
                 self._roles.play(role.format(probe.makes), Names(*names))
-
-    def _part(self, probe: Probe, of_path: str) -> None:
-        """Compare the records of a probe no more: only one side has made or changed them."""
-        if not probe.makes and placeholder(of_path) in probe.path:
-            self._builder.present.pop(of_path, None)
-        for segment in filter(is_id, self._request(probe, 0).path.split("/")):
-            self._roles.forget(segment)
-        self._judge.has_strange = True
 
 
 def _fields(answer: Answer) -> list[str]:

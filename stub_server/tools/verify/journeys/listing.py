@@ -2,17 +2,16 @@
 whatever there is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
 from ....contract.document import Operation
 from ....contract.source import Json
-from ..catalogue import Resource, path_names, queried, records_at, role_of
+from ..catalogue import Resource, below, path_names, queried, records_at, role_of
 from ..probes import (
     SETUP,
-    UNKNOWN_ID,
     Builder,
     Flaw,
     Journey,
@@ -20,66 +19,70 @@ from ..probes import (
     Seen,
     placeholder,
     query_text,
+    roles_in,
 )
-from .accepting import parameters
-from .refusing import refuses
+from ..variants import UNKNOWN_ID, Variant
 
 _PAGES = (1, 2, 3)
-_TESTS = ("webhook.test", "order.paid")
-"""Events of test deliveries, in whose log filters and orders are tried."""
 _SHOWN = 100  # entries of a list that are looked at
 _EACH = 2  # records that are read by their ids
+_ALL = {"limit": str(_SHOWN)}
+_SUSPECTS = {"sort": "sort", "page": "paging", "limit": "paging"}
+"""The class of what a parameter of a list does wrong, if it is no filter."""
 
 
-# -- with records of the journey
-
-
-def narrowing(builder: Builder, resource: Resource) -> dict[str, str]:
-    """A query of the list that only the journeys' own records match; empty if there is none."""
-    names = {} if resource.list is None else queried(resource.list)
-    made = [name for create in resource.creates for name in builder.properties(create)]
-    if "projectId" in names and "projectId" in made:
-        return {"projectId": "{the project}", "limit": "100"}
+def narrowing(builder: Builder, listing: Operation, resource: Resource) -> dict[str, str]:
+    """A query of a list that only the journeys' own records match; empty if there is none."""
+    if "{" in listing.path:
+        return _ALL
+    create, names = resource.create, queried(listing)
+    named = {*roles_in([builder.path(create), builder.body(create)])}
+    for name in names:
+        if role_of(name) in named:
+            return {name: placeholder(role_of(name)), **_ALL}
     for name in ("search", "name"):
         if name in names:
-            return {name: builder.variants.tag, "limit": "100"}
+            return {name: builder.variants.tag, **_ALL}
     return {}
 
 
-def finds(builder: Builder, resource: Resource) -> Journey:
-    """List records by every filter, in every order, and in pages.
-
-    Those that can be deleted are made for it.
-    """
-    listing, create, narrowed = resource.list, resource.create, narrowing(builder, resource)
-    if listing is None or not narrowed:
+def listed(builder: Builder, operation: Operation) -> Journey:
+    """The parameters of a query. Those of a list narrow it to some records, which are made."""
+    resource, narrowed = builder.catalogue.listed_by(operation), dict[str, str]()
+    if builder.catalogue.entries_at(operation) is None:
+        yield from _parameters(builder, operation)
         return
-    more = f"{resource.role} more" in builder.present
+    if resource is not None and builder.may(resource.create):
+        narrowed = narrowing(builder, operation, resource)
+    if resource is None or not narrowed:
+        yield from _anything(builder, operation)
+        return
+    create, more = resource.create, f"{resource.role} more"
     yield from builder.ready(resource)
-    others = {"more": builder.body(create), "third": builder.plain(create)}
-    for name, body in others.items() if resource.delete or not more else ():
-        makes = f"{resource.role} {name}"
+    others = {more: builder.body(create), f"{resource.role} third": builder.plain(create)}
+    for makes, body in others.items() if resource.delete or more not in builder.present else ():
         yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
-    yield from _lists(builder, listing, narrowed, builder.present[resource.role])
+    yield from _lists(builder, operation, narrowed, builder.present[resource.role])
 
 
-def finds_logs(builder: Builder, operation: Operation, test: Operation) -> Journey:
-    """List deliveries of tests by every filter, in every order, and in pages."""
-    for event in _TESTS:
-        yield builder.probe(
-            test, SETUP, "send a test", body={"event_type": event}, makes="the log", keeps=True
-        )
-    narrowed = {"limit": "100"}
-    if "{" not in operation.path:
-        narrowed = {"webhookId": "{the webhook}"} | narrowed
-    shown = {"event_type": _TESTS[0], "event_id": "{the log event}"}
-    yield from _lists(builder, operation, narrowed, shown)
+def _parameters(builder: Builder, operation: Operation) -> Journey:
+    """The parameters of what is no list."""
+    for name, (pointer, schema) in queried(operation).items():
+        for each in _values(builder, name, schema, pointer, {}):
+            if each.value != UNKNOWN_ID:  # whether it may be named depends on the credential
+                yield _value(builder, operation, name, each)
+
+
+def _value(builder: Builder, operation: Operation, name: str, each: Variant) -> Probe:
+    group = "accepts" if each.is_accepted else "rejects"
+    query = {name: query_text(each.value)}
+    return builder.probe(operation, group, each.tries, each.pointer, query=query)
 
 
 def _lists(
     builder: Builder,
     listing: Operation,
-    narrowed: dict[str, str],
+    narrowed: Mapping[str, str],
     shown: Any,
     *,
     is_alone: bool = False,
@@ -99,52 +102,52 @@ def _lists(
             query={**narrowed, **query},
             suspect=suspect,
             narrowed=not is_alone,
-            keeps=not is_alone,
             is_alone=is_alone,
         )
 
-    def entries(seen: Seen) -> list[Any]:
-        return _entries(builder, listing, seen)
-
     seen = yield asked("the whole list", "filter")
-    known = _ids(entries(seen))
+    every = _entries(builder, listing, seen)
     pages: list[Any] = []
     for number in _PAGES:
         page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
-        pages += _ids(entries(page))
-    if pages != known[: len(_PAGES)]:
+        pages += _entries(builder, listing, page)
+    if _ids(pages) != _ids(every)[: len(_PAGES)]:
         again = yield asked("the whole list again", "filter")
-        if _ids(entries(again)) == known:
+        if _ids(_entries(builder, listing, again)) == _ids(every):
             expected = "the entries of the list, in its order"
             yield Flaw("paging", "the pages together are not the list", expected)
     yield asked("a page past the end", "paging", page="1000")
     if seen.has_departed:
         return
-    is_whole = len(known) < _SHOWN
     values: list[tuple[str, str]] = []
     for name, (pointer, schema) in queried(listing).items():
-        for option in schema.get("enum", ()) if name == "sort" else ():
-            found = yield asked(f"sort={option}", "sort", pointer, sort=option)
-            if is_whole and {*_ids(entries(found))} != {*known}:
-                yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
-        if name in ("page", "sort", *narrowed):
-            continue
-        for value in _matching(builder, name, schema, shown):
-            if not is_alone:
-                found = yield asked(f"{name}={value[:60]}", "filter", pointer, **{name: value})
-                if not found.has_departed:  # else its pairs would depart for the same cause
-                    values.append((name, value))
-            elif builder.variants.accepts(schema, value):  # no twin says how it is refused
-                found = yield asked(f"a value of {name}", "filter", pointer, **{name: value})
-                fits = [_matches(entry, name, value) for entry in entries(found)]
-                wrong = "an entry that does not match" if False in fits else ""
-                if is_whole and not fits and any(_matches(e, name, value) for e in entries(seen)):
-                    wrong = "nothing, though an entry matches"
-                if wrong:
-                    yield Flaw("filter", f"a value of {name} lists {wrong}", "entries that match")
-    for (first, value), (second, other) in pairwise(values):
+        suspect = _SUSPECTS.get(name, "filter")
+        for each in _values(builder, name, schema, pointer, shown):
+            if not each.is_accepted or name in narrowed.keys() - _ALL.keys():
+                yield _value(builder, listing, name, each)
+                continue
+            value = query_text(each.value)
+            found = yield asked(each.tries, suspect, each.pointer, **{name: value})
+            if is_alone and len(every) < _SHOWN:
+                yield from _flaws(name, value, every, _entries(builder, listing, found))
+            elif suspect == "filter" and not found.has_departed:
+                values.append((name, value))  # else its pairs would depart for the same cause
+    for (first, value), (second, other) in pairwise(values if not is_alone else ()):
         if first != second:
             yield asked(f"{first} and {second}", "filter", **{first: value, second: other})
+
+
+def _flaws(name: str, value: str, every: list[Any], found: list[Any]) -> Iterator[Flaw]:
+    """What is wrong with the entries that are found by a value, by those of the whole list."""
+    if name == "sort" and {*_ids(found)} != {*_ids(every)}:
+        yield Flaw("sort", f"sort={value} lists other entries", "the same entries")
+    if any(_matches(entry, name, value) is False for entry in found):
+        wrong = "an entry that does not match"
+    elif not found and any(_matches(entry, name, value) for entry in every):
+        wrong = "nothing, though an entry matches"
+    else:
+        return
+    yield Flaw("filter", f"a value of {name} lists {wrong}", "entries that match")
 
 
 def _matches(entry: Any, name: str, value: str) -> bool | None:
@@ -169,32 +172,23 @@ def _ids(entries: list[Any]) -> list[Any]:
     return [entry.get("id") for entry in entries]
 
 
-def _matching(builder: Builder, name: str, schema: Json, shown: Any) -> Iterator[str]:
-    """Values of a filter: those that match and one that does not, as far as the schema shows."""
-    schema = builder.document.resolve(schema)
-    value = _found(shown, name)
-    if "enum" in schema:
-        options = [value, *schema["enum"]] if value in schema["enum"] else schema["enum"]
-        yield from dict.fromkeys(options[:6])
-    elif schema.get("type") == "boolean":
-        yield from ("true", "false")
-    elif schema.get("format") == "uuid":
-        if role_of(name) in builder.present:
-            yield placeholder(role_of(name))
-        yield UNKNOWN_ID
-    elif schema.get("format") == "date-time":
-        yield from ("2000-01-01T00:00:00Z", "2999-01-01T00:00:00Z")
+def _values(
+    builder: Builder, name: str, schema: Json, pointer: str, shown: Any
+) -> Iterator[Variant]:
+    """Values of a parameter: at its limits, and as a record has it."""
+    node, value = builder.document.resolve(schema), _found(shown, name)
+    more: list[Any] = []
+    if node.get("format") == "uuid":
+        more += [placeholder(role_of(name))] if role_of(name) in builder.present else []
+    elif node.get("format") == "date-time":
+        more += ["2000-01-01T00:00:00Z", "2999-01-01T00:00:00Z"]
     elif isinstance(value, dict):
-        yield from (f"{key}:{inner}" for key, inner in list(value.items())[:1])
-        yield "verify:nothing"
-    else:
-        if name == "search":
-            value = builder.variants.tag
-        if isinstance(value, str):
-            yield value
-            if not value.startswith("{"):
-                yield value.upper()
-        yield "verify-nothing"
+        more += [f"{key}:{inner}" for key, inner in [*value.items()][:1]] + ["verify:nothing"]
+    elif node.get("type") == "string" and "enum" not in node:
+        value = builder.variants.tag if name == "search" else value
+        more += [value, value.upper()] if isinstance(value, str) else []
+        more.append("verify-nothing")
+    yield from builder.variants.of_parameter(name, schema, below(pointer, "schema"), more)
 
 
 def _found(value: Any, name: str) -> Any:
@@ -208,26 +202,15 @@ def _found(value: Any, name: str) -> Any:
 # -- with whatever records there are: relations between answers must hold
 
 
-def reads(builder: Builder, operation: Operation) -> Journey:
-    """What needs no record and what is refused; then a list, and some records compared with their
-    entries in it.
-    """
-    yield from refuses(builder, operation, {})
-    if not builder.may(operation):
-        return
-    if "{" not in operation.path:
-        yield _alone(builder, operation, "a plain request", operation.path)
-        yield from parameters(builder, operation)
-    if builder.catalogue.entries_at(operation) is None or "{" in operation.path:
-        return
-    seen = yield _alone(builder, operation, "a list", operation.path, limit=str(_SHOWN))
-    known = _entries(builder, operation, seen)
+def _anything(builder: Builder, listing: Operation) -> Journey:
+    """A list of whatever there is, of which some records are compared with their entries."""
+    seen = yield _alone(builder, listing, "a list", builder.path(listing), **_ALL)
+    known = _entries(builder, listing, seen)
     shown = known[len(known) // 2] if known else {}
-    yield from _lists(builder, operation, {"limit": str(_SHOWN)}, shown, is_alone=True)
-    for resource in builder.catalogue.resources.values():
-        read = resource.read
-        if operation == resource.list and read is not None and builder.may(read):
-            yield from _records(builder, resource, read, known)
+    yield from _lists(builder, listing, _ALL, shown, is_alone=True)
+    resource = builder.catalogue.listed_by(listing)
+    if resource is not None and resource.read is not None and builder.may(resource.read):
+        yield from _records(builder, resource, resource.read, known)
 
 
 def _records(builder: Builder, resource: Resource, read: Operation, known: list[Any]) -> Journey:

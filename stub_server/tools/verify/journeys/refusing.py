@@ -2,40 +2,28 @@
 does not have.
 """
 
-from collections.abc import Generator, Sequence
 from typing import Any
 
 from ....contract.document import Operation
-from ....core.record import Body
-from ..catalogue import path_names, pointer_of
+from ..catalogue import Resource, path_names, pointer_of, with_leaves
 from ..probes import (
     NONE,
-    SETUP,
-    UNKNOWN_ID,
     WRONG,
-    Aim,
-    Asked,
     Builder,
     Journey,
     Probe,
-    Seen,
     costs,
     placeholder,
     roles_in,
-    without_role,
 )
+from ..variants import UNKNOWN_ID
 
 
-def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Journey:
-    """Credentials and ids that are refused.
-
-    `keys` are roles of API keys by the scope that each lacks.
-    """
+def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Journey:
+    """Credentials and ids that are refused; also API keys, if they can be made."""
     names = path_names(operation)
     unknown = dict.fromkeys(names, UNKNOWN_ID)
-    body = builder.body(operation)
-    for role in set(roles_in(body)):
-        body = without_role(body, role)
+    body = with_leaves(builder.body(operation), lambda it: UNKNOWN_ID if [*roles_in(it)] else it)
     if costs(operation) and not builder.may(operation):
         body = b"[]"  # a backend that accepts this body creates no record from it
 
@@ -48,17 +36,6 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
         yield probe("an invalid credential", "security", credential=WRONG, suspect="auth")
     if not builder.may(operation):
         return
-    if operation.scheme == "jwt" and keys:
-        yield probe("an API key", "security", credential=next(iter(keys.values())), suspect="auth")
-    for number, scope in enumerate(operation.raw.get("x-scopes", ())):
-        if scope in keys:
-            yield probe(
-                f"a key without {scope}",
-                "x-scopes",
-                number,
-                credential=keys[scope],
-                suspect="scope",
-            )
     if body is not None and not names:  # asked even where what it needs cannot be made
         yield probe("a list in place of an object", "requestBody", "content", body=b"[]")
     if names:
@@ -67,84 +44,39 @@ def refuses(builder: Builder, operation: Operation, keys: dict[str, str]) -> Jou
         if name.endswith("Id"):
             path = builder.path(operation, **{**unknown, name: "verify-no-id"})
             yield probe("a malformed id", path=path)
-
-
-def refuses_all(builder: Builder, operations: Sequence[Operation], *, makes_keys: bool) -> Journey:
-    """Credentials and ids that operations refuse, with API keys that lack a scope each if they can
-    be made.
-    """
-    keys = (yield from _keys(builder)) if makes_keys else {}
-    for operation in operations:
-        yield from refuses(builder, operation, keys)
-
-
-def limited(builder: Builder, operations: Sequence[Operation]) -> Journey:
-    """A key that is limited to another project than the one that a request is about."""
-    project = builder.catalogue.resources.get("projectId")
-    create = builder.document.operations.get("createApiKey")
-    if project is None or create is None:
+    if keys is None or not builder.may(keys.create):
         return
-    other, key = "the other project", "the limited key"
-    yield builder.make(project, other)
-    allowed = _key(builder, allowed_projects=[placeholder(other)])
-    yield builder.probe(create, SETUP, "a limited key", body=allowed, makes=key, keeps=True)
-    for operation in operations:
-        needs = builder.needs(operation)
-        creates = [needed.create for needed in needs]
-        is_open = builder.may(operation) and all(map(builder.may, creates))
-        if (
-            project not in needs
-            or operation.scheme == "jwt"
-            or not is_open
-            or any(map(costs, creates))
-        ):
-            continue
-        seen = yield builder.probe(
-            operation,
-            "rejects",
-            "a key that is limited to another project",
-            pointer_of(operation, "security"),
-            body=builder.body(operation),
-            credential=f"{key} secret",
-            suspect="auth",
-        )
-        if not seen.is_alike:
-            builder.present.clear()
+    every = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
+    if operation.scheme == "jwt":
+        yield from builder.ready(keys)
+        credential = f"{keys.role} secret"
+        yield probe("an API key", "security", credential=credential, suspect="auth")
+    for number, scope in enumerate(operation.raw.get("x-scopes", ())):
+        if scope in every:
+            role = f"{keys.role} {every.index(scope)}"
+            yield from builder.ready(keys, role, scopes=[each for each in every if each != scope])
+            more = {"credential": f"{role} secret", "suspect": "scope"}
+            yield probe(f"a key without {scope}", "x-scopes", number, **more)
+    yield from _limited(builder, operation, keys, every)
 
 
-def _key(builder: Builder, lacks: str = "", **more: Any) -> Body:
-    """The body that makes a key with all scopes but one."""
-    scopes = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
-    named = {"name": builder.variants.value("name"), **more}
-    return {**named, "scopes": [scope for scope in scopes if scope != lacks]}
-
-
-def strangers(builder: Builder) -> Journey:
-    """Paths and methods that the contract does not have."""
-    yield Probe(None, "GET", "/v2/verify-unknown", Aim("rejects", "an unknown path", "#/paths"))
-    every = builder.document.operations.values()
-    known = {(each.path, each.method) for each in every}
-    for path, operation in {each.path: each for each in reversed(every)}.items():
-        free = [method for method in ("PATCH", "DELETE", "PUT") if (path, method) not in known]
-        if free and "{" in path:
-            unknown = builder.path(operation, **dict.fromkeys(path_names(operation), UNKNOWN_ID))
-            pointer = pointer_of(operation)
-            yield Probe(None, free[0], unknown, Aim("rejects", "an unknown method", pointer))
-
-
-def _keys(builder: Builder) -> Generator[Asked, Seen, dict[str, str]]:
-    """Make API keys that lack one scope each; returns their roles by that scope."""
-    operations, roles = builder.document.operations, dict[str, str]()
-    create = operations.get("createApiKey")
-    if create is None or not builder.may(create):
-        return roles
-    used = {scope for operation in operations.values() for scope in operation.scopes}
-    for scope in _key(builder)["scopes"]:
-        if scope not in used:
-            continue
-        role, body = f"the key {len(roles) + 1}", _key(builder, lacks=scope)
-        seen = yield builder.probe(create, SETUP, f"a key without {scope}", body=body, makes=role)
-        if not seen.both_accept:
-            break
-        roles[scope] = f"{role} secret"
-    return roles
+def _limited(builder: Builder, operation: Operation, keys: Resource, scopes: list[str]) -> Journey:
+    """A key that is limited to another project than the one that a request is about."""
+    needs = builder.needs(operation)
+    project = builder.catalogue.resources.get("projectId")
+    if project not in needs or operation.scheme == "jwt":
+        return
+    if any(costs(kind.create) or not builder.may(kind.create) for kind in needs):
+        return
+    other, role = f"{project.role} other", f"{keys.role} limited"
+    yield from builder.ready(project, other)
+    yield from builder.ready(keys, role, scopes=scopes, allowed_projects=[placeholder(other)])
+    yield builder.probe(
+        operation,
+        "rejects",
+        "a key that is limited to another project",
+        pointer_of(operation, "security"),
+        body=builder.body(operation),
+        credential=f"{role} secret",
+        suspect="auth",
+    )
