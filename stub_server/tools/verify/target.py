@@ -34,13 +34,9 @@ PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
 
 @dataclass(slots=True)
 class Rights:
-    """What the credential is: its kind, and the scopes that it lacks.
-
-    `closed` says why operations are out of its reach, by operationId.
-    """
+    """What the credential is; `closed` says why operations are out of its reach, by operationId."""
 
     kind: str = PERSON
-    lacking: set[str] = field(default_factory=set)
     closed: dict[str, str] = field(default_factory=dict)
 
 
@@ -197,19 +193,18 @@ async def rights_of(target: Target, operations: Sequence[Operation], unknown_id:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
         raise Away(_foreign(answers[0]))
-    rights, granted = Rights(), set[str]()
+    rights, refused, granted = Rights(), set[str](), set[str]()
     by_scheme: dict[str | None, set[int]] = defaultdict(set)
     for operation, answer in zip(operations, answers, strict=True):
         by_scheme[operation.scheme].add(answer.status)
         if operation.scheme != "jwt":
-            (rights.lacking if answer.status == 403 else granted).update(operation.scopes)
-    rights.lacking -= granted
+            (refused if answer.status == 403 else granted).update(operation.scopes)
     if by_scheme["bearer"] == {401}:
         rights.kind = PUBLIC
     elif by_scheme["jwt"] and by_scheme["jwt"] <= {401, 403}:
         rights.kind = KEY
     for operation in operations:
-        lacking = sorted(rights.lacking & operation.scopes)
+        lacking = sorted((refused - granted) & operation.scopes)
         if operation.scheme == "jwt" and rights.kind != PERSON:
             why = f"needs a JWT, and the credential is {rights.kind}"
         elif operation.scheme == "bearer" and rights.kind == PUBLIC:
