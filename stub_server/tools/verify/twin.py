@@ -45,7 +45,6 @@ class Twin:
             Settings(seed=seed, overlays=overlays, journal=1)
         )
         self._app.serve(self._app.server.silent())
-        self.document = self._app.server.document
 
     @asynccontextmanager
     async def fork(self) -> AsyncIterator[Fork]:

@@ -52,8 +52,10 @@ def listed(builder: Builder, operation: Operation) -> Journey:
     if builder.catalogue.entries_at(operation) is None:
         yield from _parameters(builder, operation)
         return
-    if resource is not None and builder.may(resource.create):
-        narrowed = narrowing(builder, operation, resource)
+    if resource is not None:
+        kinds = [*builder.needs(resource.create), resource]
+        if all(builder.may(kind.create) for kind in kinds):
+            narrowed = narrowing(builder, operation, resource)
     if resource is None or not narrowed:
         yield from _anything(builder, operation)
         return
@@ -128,7 +130,7 @@ def _lists(
                 continue
             value = query_text(each.value)
             found = yield asked(each.tries, suspect, each.pointer, **{name: value})
-            if is_alone and len(every) < _SHOWN:
+            if is_alone:
                 yield from _flaws(name, value, every, _entries(builder, listing, found))
             elif suspect == "filter" and not found.has_departed:
                 values.append((name, value))  # else its pairs would depart for the same cause
@@ -139,11 +141,12 @@ def _lists(
 
 def _flaws(name: str, value: str, every: list[Any], found: list[Any]) -> Iterator[Flaw]:
     """What is wrong with the entries that are found by a value, by those of the whole list."""
-    if name == "sort" and {*_ids(found)} != {*_ids(every)}:
+    is_whole = len(every) < _SHOWN
+    if name == "sort" and is_whole and {*_ids(found)} != {*_ids(every)}:
         yield Flaw("sort", f"sort={value} lists other entries", "the same entries")
     if any(_matches(entry, name, value) is False for entry in found):
         wrong = "an entry that does not match"
-    elif not found and any(_matches(entry, name, value) for entry in every):
+    elif is_whole and not found and any(_matches(entry, name, value) for entry in every):
         wrong = "nothing, though an entry matches"
     else:
         return
