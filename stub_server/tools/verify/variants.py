@@ -184,6 +184,8 @@ class Variants:
                 # which of these texts a pattern excludes only it knows
                 if not is_accepted or keyword != "pattern":
                     tried, rule = f"{'.'.join(place)}: {what}", _rule(node, inner, keyword)
+                    if not is_known:  # of the member: its schema is that of all such ids
+                        rule = below(where, "properties", *place)
                     yield Variant(value, tried, rule, place, is_accepted)
 
     def groups(self, schema: Json, base: Any, accepted: Iterable[Variant]) -> list[list[Variant]]:

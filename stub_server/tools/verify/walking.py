@@ -120,16 +120,17 @@ class Walk:
         """A read of the record that was just made or changed; None where nothing reads it
         by its id.
         """
-        operation = probe.operation
-        if operation.method in ("GET", "DELETE") or not seen.both_accept:
-            return None
-        resource = self._builder.resource_of(operation)
+        operation, resource = probe.operation, self._builder.resource_of(probe.operation)
         if resource is None or resource.read is None or not self._builder.may(resource.read):
             return None
-        roles = [probe.makes] if operation in resource.creates else [*roles_in(probe.path)]
-        if not any(roles):
+        is_move = probe.aim.suspect == "lifecycle" and operation.method != "DELETE"
+        # what a test has sent changes while it is read
+        is_create = operation in resource.creates and "{" not in operation.path
+        roles = [probe.makes] if is_create else [*roles_in(probe.path)]
+        if not seen.both_accept or not any(roles):
             return None
-        is_move = probe.aim.suspect == "lifecycle"
+        if not is_create and not is_move and operation != resource.update:
+            return None
         return self._builder.probe(
             resource.read,
             probe.aim.group if is_move else "persists",

@@ -27,8 +27,6 @@ _PAGES = (1, 2, 3)
 _SHOWN = 100  # entries of a list that are looked at
 _EACH = 2  # records that are read by their ids
 _ALL = {"limit": str(_SHOWN)}
-_SUSPECTS = {"sort": "sort", "page": "paging", "limit": "paging"}
-"""The class of what a parameter of a list does wrong, if it is no filter."""
 
 
 def narrowing(builder: Builder, listing: Operation, resource: Resource) -> dict[str, str]:
@@ -123,9 +121,9 @@ def _lists(
         return
     values: list[tuple[str, str]] = []
     for name, (pointer, schema) in queried(listing).items():
-        suspect = _SUSPECTS.get(name, "filter")
+        suspect = "sort" if name == "sort" else "filter"
         for each in _values(builder, name, schema, pointer, shown):
-            if not each.is_accepted or name in narrowed.keys() - _ALL.keys():
+            if not each.is_accepted or name in ("page", *narrowed):
                 yield _value(builder, listing, name, each)
                 continue
             value = query_text(each.value)

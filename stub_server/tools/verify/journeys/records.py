@@ -116,7 +116,11 @@ def _while(
     for operation, body in ways:
         learns = f"{operation.id}{f' {body}' if body else ''} {f'from {state}' if is_own else when}"
         yield _move(builder, operation, learns, body)
-    if not is_own:
+    if not is_own:  # some kinds are limited in number
+        for role in reversed([*builder.present]):
+            removal = builder.removal(role)
+            if removal is not None:
+                yield removal
         builder.present.clear()
 
 
@@ -124,6 +128,8 @@ def _move(
     builder: Builder, operation: Operation, learns: str, body: Any = None, **more: Any
 ) -> Probe:
     sent = builder.body(operation) if body is None else body
+    made = builder.catalogue.made_by(operation)
+    more |= {} if made is None else {"makes": f"{made.role} more"}
     return builder.probe(operation, "transitions", learns, body=sent, suspect="lifecycle", **more)
 
 
