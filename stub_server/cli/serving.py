@@ -56,6 +56,7 @@ LOOK = 0.2  # seconds between two looks for a file that is gone
 NEWEST, YOUNG, ALL = range(3)  # generations of objects
 OLD = 5  # ticks after which the young are collected though requests go on
 SELDOM = 6_000  # ticks, ten minutes, between two moments in which all may be collected
+QUIET = 20  # ticks in a row in which no request was under way, before all is collected
 HANDOVER = 0.0002  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -298,7 +299,7 @@ class _Server(uvicorn.Server):
         self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
         super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
-        self._used, self._all_is_due = monotonic(), False
+        self._used, self._all_is_due, self._quiet_ticks = monotonic(), False, 0
 
     def stop(self, sig: int, frame: FrameType | None) -> None:
         """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
@@ -343,16 +344,17 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _collect(self, counter: int) -> None:
-        """Collect what is young, and all while nobody is there: that takes a quarter of a second
-        for a million objects.
+        """Collect what is young, and all once nobody was there for a while: that takes a quarter of
+        a second for a million objects.
 
         The collector by itself counts what is made less what is freed: with a full log it would
         come so seldom that it has a million young objects to look at.
         """
         is_idle = self._connections.is_idle
+        self._quiet_ticks = self._quiet_ticks + 1 if is_idle else 0
         self._all_is_due = self._all_is_due or counter % SELDOM == 0
         age = YOUNG
-        if is_idle and self._all_is_due:
+        if self._all_is_due and self._quiet_ticks >= QUIET:
             age, self._all_is_due = ALL, False
         elif not is_idle and counter % OLD:  # what a page is made of is not old yet: it has cycles
             age = NEWEST
