@@ -31,7 +31,7 @@ from .database import (
 
 FORMAT = 13  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
-# Steps of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
+# Rows of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
 # keeps the transaction, and its locks, of a process that stops in between.
 _AT_ONCE = 500
 
@@ -188,6 +188,23 @@ def sandbox_with(session: Session, key: str) -> str | None:
     return next(iter(_column(rows)), None)
 
 
+def keys_of(session: Session, sandbox: int) -> list[str]:
+    """The API keys that belong to a sandbox."""
+    return _column(session.run("select credential from credentials where sandbox = ?", sandbox))
+
+
+def taken(session: Session, keys: Sequence[str], sandbox: int) -> list[str]:
+    """Those of these API keys that belong to other sandboxes."""
+    found = []
+    for begin in range(0, len(keys), _AT_ONCE):
+        few = keys[begin : begin + _AT_ONCE]
+        places = ", ".join("?" * len(few))
+        # no values
+        theirs = f"select credential from credentials where credential in ({places})"  # noqa: S608
+        found += _column(session.run(f"{theirs} and sandbox != ?", *few, sandbox))
+    return found
+
+
 def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
     """A sandbox and its number, if it is there. Raises Damage."""
     found = f"select id, {_ROW}, sum from sandboxes where name = ?"  # noqa: S608 - no values
@@ -328,16 +345,21 @@ def entered(number: int, kept: Kept, holder: int) -> Statement:
     return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608
 
 
-def key_entered(key: str, sandbox: int) -> Statement:
-    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its
+def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
+    """API keys belong to a sandbox, unless an earlier one has them: a copy takes no keys from its
     parent.
 
-    The sandbox may have been deleted since the key was made.
+    The sandbox may have been deleted since the keys were made.
     """
-    return (
-        "insert into credentials select ?, id from sandboxes where id = ? on conflict do nothing",
-        (key, sandbox),
-    )
+    for begin in range(0, len(keys), _AT_ONCE):
+        few = keys[begin : begin + _AT_ONCE]
+        places = ", ".join(["(?)"] * len(few))
+        # no values
+        yield (
+            f"insert into credentials select column1, id from sandboxes, (values {places}) as given"  # noqa: S608
+            " where id = ? on conflict do nothing",
+            (*few, sandbox),
+        )
 
 
 def state_entered(sandbox: int, named: NamedState) -> list[Statement]:

@@ -31,7 +31,7 @@ from ...storage.database import (
     one_line,
 )
 from ...storage.lines import chunks_of, step_line
-from ...storage.sql import STEPS, chained, key_entered, place_of
+from ...storage.sql import STEPS, chained, keys_entered, place_of
 from ...storage.state import SandboxState, capture
 from .beside import Beside
 from .making import SandboxFactory
@@ -235,15 +235,14 @@ class Commits:
                     raise pending.failure.again()
                 return
 
-    def store_row_soon(self, name: str, keys: Iterable[str] = ()) -> None:
+    def store_row_soon(self, name: str, keys: Sequence[str] = ()) -> None:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do
         not wait for that.
         """
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
-            for key in keys:
-                self._pending.changes.append(key_entered(key, stored.number))
+            self._pending.changes += keys_entered(keys, stored.number)
             self._commit_soon()
 
     async def store_row(self, sandbox: Sandbox) -> None:

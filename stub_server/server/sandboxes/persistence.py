@@ -126,9 +126,15 @@ class Persistence(Commits):
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
         if self.has_store:
-            ends, before = [], self._stored.get(entry.sandbox.name)
+            ends, own, before = [], 0, self._stored.get(entry.sandbox.name)
             if before is not None:
                 ends.append(before)
+                own = before.number
+            # an earlier sandbox may have keys that a copy or a file brings
+            entry.keys = keys = list(keys_of(entry.sandbox))
+            taken = await self.query(lambda session: sql.taken(session, keys, own))
+            if taken:
+                entry.keys = set(keys).difference(taken)
             stored, changes = self._entering(entry, written, snapshots)
             if not await self._changed(changes, ends=ends):
                 return False
@@ -168,8 +174,7 @@ class Persistence(Commits):
             entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
         )
         changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
-        for key in keys_of(entry.sandbox):
-            changes.append(sql.key_entered(key, number))
+        changes += sql.keys_entered(list(keys_of(entry.sandbox)), number)
         changes += sql.state_entered(number, self._own(state, 0))
         for snapshot, other in zip(snapshots, others, strict=True):
             changes += self._snapshot_entered(number, snapshot, other)
