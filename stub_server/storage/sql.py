@@ -63,7 +63,7 @@ create table steps (place {int} primary key, line {bytes} not null, sum {int} no
 
 AT_ONCE = 200  # steps that are read at once
 # ms after which a chunk that no state has is deleted: a state that is being written may need it
-UNUSED = 3_600_000
+UNUSED = 300_000
 _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _ROW = ", ".join(Kept._fields)
@@ -193,7 +193,7 @@ def keys_of(session: Session, sandbox: int) -> list[str]:
     return _column(session.run("select credential from credentials where sandbox = ?", sandbox))
 
 
-def taken(session: Session, keys: Sequence[str], sandbox: int) -> list[str]:
+def keys_of_others(session: Session, keys: Sequence[str], sandbox: int) -> list[str]:
     """Those of these API keys that belong to other sandboxes."""
     found = []
     for begin in range(0, len(keys), _AT_ONCE):
@@ -271,9 +271,10 @@ def write_state(session: Session, step: int, chunks: Iterable[bytes]) -> KeptSta
     size, digests = 0, []
     for chunk in chunks:
         digest, now = digest_of(chunk), wall_ms()
-        if not session.run(
-            "update chunks set used_at = ? where digest = ? returning 1", now, digest
-        ):
+        # one that stays for long enough is not touched: SQLite would write all of it again
+        stays = "select 1 from chunks where digest = ? and used_at > ?"
+        update = "update chunks set used_at = ? where digest = ? returning 1"
+        if not (session.run(stays, digest, now - UNUSED // 10) or session.run(update, now, digest)):
             statement, values = _chunk_entered(digest, zlib.compress(chunk, _SPEED), now)
             session.run(statement, *values)
         digests.append(digest)
@@ -390,10 +391,17 @@ def steps_ended(sandbox: int, last: int = (1 << STEPS) - 1) -> Statement:
 
 
 def delete_unused(session: Session) -> bool:
-    """Delete some of the chunks that no state has; False where there is none."""
-    unused = (
-        "select digest from chunks where used_at < ? and not exists (select 1 from state_chunks"
-        " where state_chunks.digest = chunks.digest) limit 16"
+    """Delete some of the chunks that no state has; False where there is none.
+
+    They are searched for before they are deleted: that takes long, and SQLite has one writer.
+    """
+    of_none = (
+        "used_at < ? and not exists (select 1 from state_chunks where state_chunks.digest ="
+        " chunks.digest)"
     )
-    delete = f"delete from chunks where digest in ({unused}) returning 1"  # noqa: S608 - no values
-    return bool(session.run(delete, wall_ms() - UNUSED))
+    until = wall_ms() - UNUSED
+    # no values
+    found = _column(session.run(f"select digest from chunks where {of_none} limit 16", until))  # noqa: S608
+    for digest in found:
+        session.run(f"delete from chunks where digest = ? and {of_none}", digest, until)  # noqa: S608
+    return bool(found)

@@ -50,8 +50,9 @@ class Commits:
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
-            # A request may wait for what is read, and what is written may be a large state.
-            self._reading, self._writing = Beside(store), Beside(store)
+            # A request may wait for what is read, and what is opened or written may be large.
+            self._besides = Beside(store), Beside(store), Beside(store)
+            self._reading, self._opening, self._writing = self._besides
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself
@@ -299,7 +300,7 @@ class Commits:
     async def _can_be_written(self) -> bool:
         try:
             await self.store.recover()
-            for beside in (self._reading, self._writing):  # their connections may be as broken
+            for beside in self._besides:  # their connections may be as broken
                 beside.renew()
             await self.store.commit(Batch([sql.probe()]))
         except Exception as error:

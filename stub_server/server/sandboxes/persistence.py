@@ -84,7 +84,10 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found = await self.query(lambda session: self._open(session, name))
+        address = await self.query(lambda session: self.store.claim(session, name))
+        if address is not None:
+            return address
+        found = await self._opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         return self._entry(*found)
@@ -132,9 +135,9 @@ class Persistence(Commits):
                 own = before.number
             # an earlier sandbox may have keys that a copy or a file brings
             entry.keys = keys = list(keys_of(entry.sandbox))
-            taken = await self.query(lambda session: sql.taken(session, keys, own))
-            if taken:
-                entry.keys = set(keys).difference(taken)
+            others = await self.query(lambda session: sql.keys_of_others(session, keys, own))
+            if others:
+                entry.keys = set(keys).difference(others)
             stored, changes = self._entering(entry, written, snapshots)
             if not await self._changed(changes, ends=ends):
                 return False
@@ -307,7 +310,7 @@ class Persistence(Commits):
         if self.committing is not None:
             self.committing.cancel()
         if self.has_store:
-            for beside in (self._reading, self._writing):
+            for beside in self._besides:
                 with suppress(TimeoutError):  # its thread may still be within a transaction
                     await asyncio.wait_for(beside.close_after(), CLOSING)
         self.close()
@@ -319,8 +322,8 @@ class Persistence(Commits):
             for stored in self._stored.values():
                 stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
             self._stored.clear()
-            self._reading.close()
-            self._writing.close()
+            for beside in self._besides:
+                beside.close()
             self.store.close()
 
     async def _tend(self) -> None:
