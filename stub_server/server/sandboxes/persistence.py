@@ -87,7 +87,7 @@ class Persistence(Commits):
         address = await self.query(lambda session: self.store.claim(session, name))
         if address is not None:
             return address
-        found = await self._opening.run(lambda session: self._open(session, name))
+        found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         return self._entry(*found)
@@ -197,7 +197,7 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.is_shared:
-            await self._reading.run(lambda session: self.store.announce(session, name))
+            await self._lines.reading.run(lambda session: self.store.announce(session, name))
 
     async def end_announcement(self, name: str) -> None:
         """Let them know that it no longer is.
@@ -206,7 +206,9 @@ class Persistence(Commits):
         """
         if self.has_store and self.is_shared:  # a server that has stopped has taken back all
             with suppress(Unavailable):
-                await self._reading.run(lambda session: self.store.end_announcement(session, name))
+                await self._lines.reading.run(
+                    lambda session: self.store.end_announcement(session, name)
+                )
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
@@ -253,7 +255,7 @@ class Persistence(Commits):
         for change in (*self._flying, *self._changes):
             if change.ends:
                 await change.known.wait()
-        return await self._reading.run(work)
+        return await self._lines.reading.run(work)
 
     # -- snapshots
 
@@ -310,7 +312,7 @@ class Persistence(Commits):
         if self.committing is not None:
             self.committing.cancel()
         if self.has_store:
-            for beside in self._besides:
+            for beside in self._lines:
                 with suppress(TimeoutError):  # its thread may still be within a transaction
                     await asyncio.wait_for(beside.close_after(), CLOSING)
         self.close()
@@ -322,7 +324,7 @@ class Persistence(Commits):
             for stored in self._stored.values():
                 stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
             self._stored.clear()
-            for beside in self._besides:
+            for beside in self._lines:
                 beside.close()
             self.store.close()
 
@@ -336,7 +338,7 @@ class Persistence(Commits):
                 for stored in [*self._stored.values()]:
                     if stored.is_long:
                         await self._rewrite(stored)
-                while await self._writing.run(sql.delete_unused):
+                while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
