@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from ...core.problem import unwritten
 from ...core.slices import BackgroundWorker
-from ...storage.database import Database, Session
+from ...storage.database import Database, Session, StoreError
 
 T = TypeVar("T")
 
@@ -28,6 +28,9 @@ class Beside:
                 if self._session is None:
                     self._session = self._store.session()
                 return work(self._session)
+            except StoreError:  # which may be that the connection is broken
+                self.close()
+                raise
             except self._store.errors as error:
                 self.close()
                 raise unwritten(self._store.reason(error)) from None
