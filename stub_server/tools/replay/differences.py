@@ -26,7 +26,8 @@ def difference(
     """What differs between two answers, as a diff; empty where nothing does.
 
     `other_secret`: keys and signatures that the server's secret makes are others, and are left out
-    too. `other_file`: where the scenario's file is, which controls show, is left out as well.
+    too. `other_file`: the path of the server's own scenario, which controls show, is left out as
+    well.
     A clock that `is_running` goes on while a request is served: what controls show of it is the
     machine's.
     """
