@@ -215,12 +215,7 @@ class Merchant:
         ident, defaults = named_uuid("webhook", name), self.goods.defaults["Webhook"]
         public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
         gone = created + (self.now - created) * 2 // 5
-        receiver = {
-            "behaviour": node.value["behaviour"],
-            "created": created,
-            "gone": gone,
-            "until": self.now,
-        }
+        receiver = {"behaviour": node.value["behaviour"], "gone": gone, "until": self.now}
         draft.create(draft.store.webhooks, ident, public, hidden | {"receiver": receiver})
 
     def plan_keys(self) -> None:
