@@ -9,7 +9,7 @@ from ..core.clock import DAY, HOUR, MINUTE, iso
 from ..core.ids import uuid_text
 from ..core.record import Body
 from ..domain.calendar import add_interval
-from ..domain.customers import as_buyer, changed_customer, new_customer
+from ..domain.customers import as_buyer, new_customer
 from ..domain.subscriptions import CHARGED
 from ..engine import resources
 from ..engine.draft import Draft
@@ -39,8 +39,6 @@ BUYERS = 0.93  # the rest of the customers have signed up and have not bought ye
 NEW = 0.95  # of the visits at most: a few buyers come back
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
 QUIET = 5 * MINUTE  # before now, in which nobody comes
-# of the first customers, and ever fewer of the later ones: they have a new mobile number
-RENUMBERED = 0.15
 FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
 
 
@@ -61,7 +59,7 @@ class Crowd:
         self._orders_of_named = 0
         self._rng = stream(script.sandbox.origin.seed, "arrivals")
         self._idle = stream(script.sandbox.origin.seed, "idle")
-        self._moves = script.faker("people", "moves")
+        self._idents = stream(script.sandbox.origin.seed, "people", "ids")
         self._people = script.faker("people")
         # each with the projects of which it has bought a plan
         self._buyers: list[tuple[str, set[str]]] = []
@@ -194,27 +192,10 @@ class Crowd:
             self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
         ident, joined = self._buyers[-1] if is_new else self._returning(project)
         if project in joined:
-            self._make_up_for(visit)
             fate = unpaid(fate.method)
         joined.add(project)
         buyer = as_buyer(draft.get(draft.store.customers, ident).public)
         return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
-
-    def _make_up_for(self, visit: Visit) -> None:
-        """Plan orders that are not paid, in place of those that were expected of a visit
-        and do not come.
-        """
-        offer = visit.offer
-        latest = min(offer.closes, self.script.end - SETTLED[visit.fate.method])
-        if visit.at >= latest:
-            return
-        expected = count_orders(offer.plan, visit.fate, visit.at, offer.stopped or self.script.end)
-        for _ in range(expected - 1):
-            at = self.rhythm.instant(self._rng, visit.at, latest)
-            self.script.add(at, self._order, Visit(at, offer, unpaid(visit.fate.method)))
-
-    def _order(self, visit: Visit) -> None:
-        self.script.follow(self._buy(visit, is_new=False))
 
     def _returning(self, project: str) -> tuple[str, set[str]]:
         """One of the recent buyers, in most cases one who has not joined the project."""
@@ -233,30 +214,16 @@ class Crowd:
         person: Body = self._people.stranger(
             self._in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS
         )
-        ident, number = uuid_text(self._moves.random.getrandbits(128)), self._moves.mobile_number()
-        come = len(draft.store.customers) / max(self.scenario.customers, self.named)
-        is_renumbered = self._moves.random.random() < RENUMBERED * (1 - come)
+        ident = uuid_text(self._idents.getrandbits(128))
         words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
         defaults = self.script.sandbox.rules.defaults["Customer"]
         resources.add(
             draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident}
         )
-        if is_renumbered and "mobile_phone" in person["phones"]:
-            since = self.rhythm.instant(self._idle, draft.now + MINUTE, self.script.end)
-            self.script.plan(since, _renumber, ident, number)
         return ident
 
 
 def _can_wait(offer: Offer, now: int) -> bool:
     """Whether an order of an offer can wait for its payment at an instant (ms)."""
     return offer.closes >= now and bool(offer.plan["payment_methods"] != [CHARGED])
-
-
-def _renumber(draft: Draft, ident: str, number: str) -> None:
-    """Give a customer a new mobile number; earlier orders keep the old one."""
-    row = draft.get(draft.store.customers, ident)
-    phones = row.public["phones"]
-    phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": number}}
-    changed = changed_customer(row.public, {"phones": phones}, iso(draft.now))
-    resources.change(draft, draft.store.customers, row, changed)

@@ -15,7 +15,7 @@ from faker.providers import BaseProvider
 from ..core.record import Body
 from ..domain.cpf import cpf_with_check_digits
 from ..domain.documents import cnpj_with_check_digits
-from .tables import Shares, pick, plain_ascii, shares, table
+from .tables import Shares, pick, plain_ascii, table
 
 COMPANIES = 0.04  # of the buyers
 WOMEN = 0.54
@@ -63,7 +63,7 @@ class PeopleProvider(BaseProvider):
     def person(self) -> Body:
         """Somebody whose name, CPF, telephones and address belong to one place."""
         place = self._place()
-        name, mailbox = self._name_and_mailbox(place)
+        name, mailbox = self._name_and_mailbox()
         region = table("geography")["states"][place["state"]]["cpf_region"]
         return {
             "type": "individual",
@@ -84,7 +84,7 @@ class PeopleProvider(BaseProvider):
         document = self._cnpj(letters=self._chance(ALPHANUMERIC) and letters)
         is_alone = form == "MEI"
         if is_alone:
-            owner, mailbox = self._name_and_mailbox(place)
+            owner, mailbox = self._name_and_mailbox()
             name = f"{document[:2]}.{document[2:5]}.{document[5:8]} {owner}"
         else:
             brand = self.generator.parse(self._habit("brands"))
@@ -133,11 +133,11 @@ class PeopleProvider(BaseProvider):
             name = str(self.generator.format(formatter))
         return name
 
-    def _name_and_mailbox(self, place: Body) -> tuple[str, str]:
+    def _name_and_mailbox(self) -> tuple[str, str]:
         """A full name, and the local part of an e-mail address that belongs to it."""
         is_woman = self._chance(WOMEN)
         given = self.given_name(of_a_woman=is_woman)
-        last = surnames_in(place["state"]).draw(self.generator.random)[0]
+        last = self.surname()
         middle = self._drawn_by_faker("last_name") if self._chance(WITH_MIDDLE_NAME) else ""
         if middle.split()[-1:] == [last] or middle == given:
             middle = ""
@@ -159,16 +159,13 @@ class PeopleProvider(BaseProvider):
         root = "".join(self.random_choices(alphabet, length=6))
         return cnpj_with_check_digits(f"{self.random_int(OLDEST_ROOT, NEWEST_ROOT)}{root}0001")
 
-    def mobile_number(self) -> str:
-        """Nine digits, without the area code."""
-        return f"9{self.random_int(60_000_000, 99_999_999)}"
-
     def _phones(self, place: Body, landlines: float) -> Body:
         """A mobile number, for some a landline too, and for a few no phone at all."""
         if self._chance(WITHOUT_PHONE):
             return {}
         code = {"country_code": "55", "area_code": place["ddd"]}
-        phones = {"mobile_phone": code | {"number": self.mobile_number()}}
+        mobile = f"9{self.random_int(60_000_000, 99_999_999)}"
+        phones = {"mobile_phone": code | {"number": mobile}}
         if self._chance(landlines):
             phones["home_phone"] = code | {"number": f"3{self.random_int(0, 9_999_999):07}"}
         return phones
@@ -220,19 +217,6 @@ class PeopleProvider(BaseProvider):
 def places() -> Shares:
     """The places of the table by their numbers, with their weights."""
     return Shares({number: row["weight"] for number, row in enumerate(table("geography")["rows"])})
-
-
-@cache
-def surnames_in(state: str) -> Shares:
-    """The surnames of a state, with those that its immigrants brought."""
-    found = dict(shares("names", "surnames").of)
-    total = sum(found.values())
-    for group in table("names")["regional"]:
-        if state in group["states"]:
-            bearers = total * group["share"] / (1 - group["share"])
-            for name in group["surnames"]:
-                found[name] = found.get(name, 0) + bearers / len(group["surnames"])
-    return Shares(found)
 
 
 def _addresses(buyer: Body) -> Iterator[str]:
