@@ -10,7 +10,6 @@ from ..core.ids import uuid_text
 from ..core.record import Body
 from ..domain.calendar import add_interval
 from ..domain.customers import as_buyer, new_customer
-from ..domain.subscriptions import CHARGED
 from ..engine import resources
 from ..engine.draft import Draft
 from .files import Node
@@ -39,7 +38,6 @@ BUYERS = 0.93  # the rest of the customers have signed up and have not bought ye
 NEW = 0.95  # of the visits at most: a few buyers come back
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
 QUIET = 5 * MINUTE  # before now, in which nobody comes
-FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
 
 
 class Crowd:
@@ -130,25 +128,16 @@ class Crowd:
             yield Visit(at, offer, fate)
 
     def _waiting(self, count: int) -> Iterator[Visit]:
-        """So many people who have ordered lately and whose orders are not paid yet; none if only
-        cards are taken.
+        """So many people who have ordered by PIX lately and whose orders are not paid yet; none
+        where PIX is not taken.
         """
         now = self.script.end
-        offers = [offer for offer in self._on_sale() if _can_wait(offer, now)]
+        offers = [each for each in self._on_sale() if each.closes >= now and each.takes("pix")]
         if not offers:
             return
         for _ in range(count):
             offer = self._choose(offers)
-            since, method = 20 * HOUR, "pix"
-            if self._is_slip(offer):
-                since, method = 60 * HOUR, "boleto"
-            yield Visit(self._at(offer, now - since), offer, Fate(method, "pending"))
-
-    def _is_slip(self, offer: Offer) -> bool:
-        """Whether somebody who waits has a boleto to pay."""
-        if not offer.takes("boleto"):
-            return False
-        return not offer.takes("pix") or self._rng.random() < FORGOTTEN_SLIPS
+            yield Visit(self._at(offer, now - 20 * HOUR), offer, Fate("pix", "pending"))
 
     def _debts(self, count: int, asked: Node) -> Iterator[Visit]:
         """So many people with a monthly membership whose last period is over and not paid.
@@ -222,8 +211,3 @@ class Crowd:
             draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident}
         )
         return ident
-
-
-def _can_wait(offer: Offer, now: int) -> bool:
-    """Whether an order of an offer can wait for its payment at an instant (ms)."""
-    return offer.closes >= now and bool(offer.plan["payment_methods"] != [CHARGED])

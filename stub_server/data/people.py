@@ -5,9 +5,7 @@ newborns, our tables add the names of adults with their weights. Cities, area co
 and regions of a CPF are ours: those of Faker do not belong to each other.
 """
 
-from collections.abc import Iterator
 from functools import cache
-from itertools import count
 from typing import Any
 
 from faker.providers import BaseProvider
@@ -32,7 +30,6 @@ OLDEST_ROOT, NEWEST_ROOT = 11, 64  # first digits of the CNPJs of the years in w
 HIGHEST_NUMBERS = {"Avenida": 1_990, "Praça": 190}
 HIGHEST_NUMBER = 890
 BLOCKS = "ABCDEFGHIJK"  # of a superquadra in Brasília
-PARTICLES = ("da", "das", "de", "do", "dos", "e")
 
 
 class PeopleProvider(BaseProvider):
@@ -101,17 +98,12 @@ class PeopleProvider(BaseProvider):
         }
 
     def stranger(self, known: set[str], *, letters: bool = True) -> Body:
-        """A buyer with a document and an e-mail address that are not `known`, and are
-        from then on.
-        """
+        """A buyer with a document that is not `known`, and is from then on."""
         buyer = self.buyer(letters=letters)
         while buyer["document"] in known:
             buyer = self.buyer(letters=letters)
-        for email in _addresses(buyer):
-            if email not in known:
-                break
-        known |= {buyer["document"], email}
-        return buyer | {"email": email}
+        known.add(buyer["document"])
+        return buyer
 
     # -- parts of them
 
@@ -217,18 +209,3 @@ class PeopleProvider(BaseProvider):
 def places() -> Shares:
     """The places of the table by their numbers, with their weights."""
     return Shares({number: row["weight"] for number, row in enumerate(table("geography")["rows"])})
-
-
-def _addresses(buyer: Body) -> Iterator[str]:
-    """E-mail addresses of a buyer, the likeliest first: one that is in use is followed by that of
-    the whole name.
-    """
-    mailbox, _, domain = buyer["email"].partition("@")
-    yield buyer["email"]
-    if buyer["type"] == "individual":
-        mailbox = ".".join(
-            plain_ascii(word) for word in buyer["name"].split() if word not in PARTICLES
-        )
-        yield f"{mailbox}@{domain}"
-    for number in count(2):
-        yield f"{mailbox}{number}@{domain}"
