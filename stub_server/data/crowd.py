@@ -67,16 +67,13 @@ class Crowd:
     def foresee(self, plan: Body, at: int, fate: Fate) -> None:
         """Count a purchase of somebody whom the scenario names."""
         self._orders_of_named += count_orders(plan, fate, at, self.script.end)
-        for offer in self.offers:
-            if offer.plan["id"] == plan["id"]:
-                offer.take_seat()
 
     def plan(self) -> None:
         """Plan all visits. Raises ScenarioError."""
         scenario, node = self.scenario, self.scenario.root
         people = max(0, scenario.customers - self.named)
         orders = scenario.orders - self._orders_of_named
-        if (scenario.owing or orders > 0) and not self._on_sale():
+        if (scenario.owing or orders > 0) and not self.offers:
             asked = node["everybody" if scenario.owing else "orders"]
             raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
         if orders > 0 and not people:
@@ -96,10 +93,6 @@ class Crowd:
             at = self.rhythm.instant(self._idle, self.rhythm.start, self.rhythm.end)
             self.script.plan(at, self._sign_up, self._idle, "metadata_of_others")
 
-    def _on_sale(self) -> list[Offer]:
-        """The offers that somebody can still buy."""
-        return [offer for offer in self.offers if offer.share and offer.seats != 0]
-
     def _choose(self, offers: list[Offer]) -> Offer:
         """One of some offers, by their shares."""
         return self._rng.choices(offers, [offer.share for offer in offers])[0]
@@ -112,9 +105,9 @@ class Crowd:
 
     def _paying(self, orders: int) -> Iterator[Visit]:
         """Visits of the whole period, so many that about `orders` come of them."""
-        offers, now = self._on_sale(), self.script.end
-        while orders > 0 and offers:
-            offer = self._choose(offers)
+        now = self.script.end
+        while orders > 0 and self.offers:
+            offer = self._choose(self.offers)
             at = self._at(offer)
             fate = draw_fate(self._rng, offer, at, now)
             # Nothing is renewed in a project that is stopped.
@@ -122,9 +115,6 @@ class Crowd:
             if expected > orders and now - at > SETTLED[fate.method]:
                 fate, expected = unpaid(fate.method), 1
             orders -= expected
-            offer.take_seat()
-            if offer.seats == 0:
-                offers = self._on_sale()
             yield Visit(at, offer, fate)
 
     def _waiting(self, count: int) -> Iterator[Visit]:
@@ -132,7 +122,7 @@ class Crowd:
         where PIX is not taken.
         """
         now = self.script.end
-        offers = [each for each in self._on_sale() if each.closes >= now and each.takes("pix")]
+        offers = [each for each in self.offers if each.closes >= now and each.takes("pix")]
         if not offers:
             return
         for _ in range(count):
@@ -144,7 +134,7 @@ class Crowd:
 
         Raises ScenarioError.
         """
-        offers = [offer for offer in self._on_sale() if is_of_one(offer.plan, "month")]
+        offers = [offer for offer in self.offers if is_of_one(offer.plan, "month")]
         if not offers:
             raise asked.fail(
                 "past-due members need a monthly plan in an active project of `projects`: add one"

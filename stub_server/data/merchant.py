@@ -106,10 +106,9 @@ class Merchant:
                 rng, spec, membership.slug, fields, at=at, stopped=stopped
             )
             plans.append(plan["id"])
-            if status != "draft" and share > 0:
-                seats = plan["max_subscribers"]
+            if status != "draft" and share > 0 and plan["max_subscribers"] is None:
                 self.offers.append(
-                    Offer(project, plan, share, at, closes, stopped, membership.bumps, seats)
+                    Offer(project, plan, share, at, closes, stopped, membership.bumps)
                 )
         for number, fields in enumerate(membership.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), self.now)
