@@ -379,7 +379,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
     def recording(self) -> bytes:
         """A recording of the requests, without secrets, for `stub-server replay`."""
-        answer = self.control.get("/export", params={"requests": True, "secrets": False})
+        answer = self.control.get("/export", params={"requests": True})
         if answer.is_error:
             done(answer)
         return answer.content

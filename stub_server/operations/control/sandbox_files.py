@@ -25,7 +25,7 @@ _PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024
 async def export_sandbox(work: Work, query: Body) -> Reply:
     """Others are served while the file is packed, and it is sent as fast as it is read."""
     if query["requests"]:
-        return await _record(work, secrets=query["secrets"])
+        return await _record(work)
     sandbox = work.sandbox
     state, steps = capture(sandbox), list[Step]()
     if query["history"]:
@@ -38,7 +38,7 @@ async def export_sandbox(work: Work, query: Body) -> Reply:
     )
 
 
-async def _record(work: Work, *, secrets: bool) -> Reply:
+async def _record(work: Work) -> Reply:
     """The state before the oldest request that can be sent again, and the requests since."""
     sandbox = work.sandbox
     (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
@@ -53,9 +53,7 @@ async def _record(work: Work, *, secrets: bool) -> Reply:
 
     def write(file: IO[bytes]) -> None:
         requests = map(line, traces)
-        write_recording(
-            file, state, steps, about=about, start=start, requests=requests, secrets=secrets
-        )
+        write_recording(file, state, steps, about=about, start=start, requests=requests)
 
     return await _file(work, "stub", write)
 

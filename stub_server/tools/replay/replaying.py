@@ -57,8 +57,7 @@ def settings_of(about: Body, requests: int, overlays: Sequence[Path]) -> Setting
     behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
     if behaviour.pop("has_admin_key"):
         behaviour["admin_key"] = _KEY
-    for name in ("has_secret", "rate_limit"):
-        behaviour.pop(name)
+    behaviour.pop("rate_limit")
     return Settings(**behaviour, overlays=tuple(overlays), journal=max(requests, 1))
 
 
@@ -84,10 +83,10 @@ class Session:
         self._settings = settings_of(about, len(requests), overlays)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
-        factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
+        factory = self._app.server.sandboxes.factory
         self._fitting = Fitting(factory.rules, self._contract["digest"])
         # Every API key gets the private half of `own_pair`.
-        rewrite = adopted(anew=not secrets, keyless=True, keeps_shown=True)
+        rewrite = adopted(anew=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later = list(self._read(data))
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
@@ -97,7 +96,6 @@ class Session:
         self._callers = Callers(self._app.server.tokens)
         self._difference = partial(
             difference,
-            other_secret=about["behaviour"]["has_secret"] or not secrets,
             other_file=about["behaviour"]["scenario"] not in known_scenarios(),
         )
         self._ended: list[Trace] = []
