@@ -21,7 +21,7 @@ from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
 from .provider import stream
 from .purchases import Offer
-from .rhythm import office_hour, office_hour_before
+from .rhythm import office_hour
 from .scenario import Scenario
 from .tables import plain_ascii, table
 
@@ -93,9 +93,7 @@ class Merchant:
         self.goods.claim(ident, spec, "project has this slug")
         stopped = None
         if status in ("suspended", "archived"):
-            wanted = office_hour_before(
-                rng, self.now - (spec.get("stopped_days_ago", 60) - 1) * DAY
-            )
+            wanted = self.now - spec.get("stopped_days_ago", 60) * DAY
             stopped = min(self.now - HOUR, max(opened + 2 * HOUR, wanted))
             self.script.plan(stopped, move_project, ident, status)
         at, plans = opened, list[str]()
