@@ -5,9 +5,10 @@ server's rules need.
 Begin with `faults`, which stop a start; an example that does not fit is only told.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ..core.record import UniqueKey
 from ..core.text import counted
 from .document import JSON, Document, Operation
 from .formats import Formats
@@ -178,7 +179,8 @@ def _events(document: Document) -> Faults:
 
 def _needs(document: Document, shipped: Document) -> Faults:
     yield from _needed_states(document, shipped)
-    yield from _keys(document, shipped)
+    yield from _needed_keys(document, shipped)
+    yield from _new_keys(document, shipped)
     for old in shipped.operations.values():
         if old.id in document.operations:
             yield from _served(document.operations[old.id], old)
@@ -207,20 +209,68 @@ def _needed_states(document: Document, shipped: Document) -> Faults:
                 )
 
 
-def _keys(document: Document, shipped: Document) -> Faults:
-    """Unique keys, of which an overlay may only take away those that no rule finds records by."""
-    for name in {**shipped.unique, **document.unique}:
-        old, new = shipped.unique.get(name, ()), document.unique.get(name, ())
-        place: Place = ["components", "schemas", name, "x-unique"]
-        for number, key in enumerate(new):
-            if key not in old:
-                reason = "an overlay can remove a unique key, but not add or change one"
-                yield error_at([*place, number], reason)
-        for key in old:
-            is_needed = key.code is None or (name, key.member) == ("Customer", "document")
-            if is_needed and key not in new:
-                reason = f"the server finds records of {name} by {key.member}: keep its unique key"
-                yield error_at(place, reason)
+def _needed_keys(document: Document, shipped: Document) -> Faults:
+    """Unique keys by which the server finds records."""
+    for name, keys in shipped.unique.items():
+        kept = {key.name: key for key in document.unique.get(name, ())}
+        for old in keys:
+            is_needed = old.code is None or (name, old.name) == ("Customer", "document")
+            key = kept.get(old.name)
+            if is_needed and (key is None or key._replace(code=old.code) != old):
+                reason = (
+                    f"the server finds records of {name} by {old.name}: keep its unique key as"
+                    " it is"
+                )
+                yield error_at(["components", "schemas", name, "x-unique"], reason)
+
+
+def _new_keys(document: Document, shipped: Document) -> Faults:
+    """A new unique key is of texts that a request chooses, and has a code that an
+    operation lists.
+    """
+    refusing = sorted(name for name, keys in shipped.unique.items() if _have_codes(keys))
+    listed = _codes_of_conflicts(document)
+    for name, keys in document.unique.items():
+        for number, key in enumerate(keys):
+            if key in shipped.unique.get(name, ()):
+                continue
+            place: Place = ["components", "schemas", name, "x-unique", number]
+            if name not in refusing:
+                yield error_at(
+                    place, f"x-unique has no effect here, only in {', '.join(refusing)}: remove it"
+                )
+                continue
+            if key.code not in listed:
+                reason = f"no operation refuses with {key.code}: list it in x-codes of a 409"
+                yield error_at([*place, "code"], reason)
+            for member in _not_chosen(document, name, key):
+                yield error_at(
+                    place, f"a request to create a {name} has no text {member}: take it out"
+                )
+
+
+def _not_chosen(document: Document, name: str, key: UniqueKey) -> Iterator[str]:
+    """The members of a unique key that are no texts of a request to create a record."""
+    create = document.operations.get(f"create{name}")
+    asked = {}
+    if create is not None:
+        asked = document.resolve(create.body or {}).get("properties", {})
+    for member in (*key.members, key.scope):
+        schema = document.resolve(asked.get(member, {}))
+        if member is not None and (schema.get("type") != "string" or "enum" in schema):
+            yield member
+
+
+def _codes_of_conflicts(document: Document) -> set[str]:
+    found: set[str] = set()
+    for operation in document.operations.values():
+        if 409 in operation.responses:
+            found |= {*operation.responses[409].codes}
+    return found
+
+
+def _have_codes(keys: Iterable[UniqueKey]) -> bool:
+    return any(key.code for key in keys)
 
 
 def _served(new: Operation, old: Operation) -> Faults:

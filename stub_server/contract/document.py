@@ -377,4 +377,4 @@ def target(node: Json, place: Place) -> Place:
 
 def _unique_key(raw: Json) -> UniqueKey:
     scope = None if raw["scope"] == MERCHANT else raw["scope"]
-    return UniqueKey(raw["member"], scope, tuple(raw.get("ignores", ())), raw.get("code"))
+    return UniqueKey(tuple(raw["members"]), scope, tuple(raw.get("ignores", ())), raw.get("code"))

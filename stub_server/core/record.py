@@ -48,18 +48,23 @@ class Row(NamedTuple):
 
 
 class UniqueKey(NamedTuple):
-    """A member that no two records have in common (`x-unique`); a record that has null there has
-    no key.
+    """Members that no two records have in common (`x-unique`); a record that has null in one of
+    them has no key.
 
     `scope` is the member within whose values that holds, null among them; None is the whole
-    merchant. `ignores` are differences that do not count: "blanks", "case" and "punctuation".
-    `code` is that of the refusal, None for a key that no request can choose.
+    merchant. `ignores` are differences that do not count: "case" and "punctuation". `code` is that
+    of the refusal, None for a key that no request can choose.
     """
 
-    member: str
+    members: tuple[str, ...]
     scope: str | None
     ignores: tuple[str, ...]
     code: str | None
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return "+".join(self.members)
 
 
 class Extras(NamedTuple):

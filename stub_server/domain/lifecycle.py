@@ -88,8 +88,12 @@ def duplicate(resource: str, key: UniqueKey, value: Any) -> Conflict:
     if key.scope is not None and value[-1] is not None:
         within = key.scope.removesuffix("Id")
     noun = _CAPITALS.sub(" ", resource).lower()
-    message = f"Another {noun} of this {within} has this {key.member}."
-    return Conflict.at(key.member, message, key.code)
+    message = f"Another {noun} of this {within} has this {' and '.join(key.members)}."
+    return Conflict(
+        message,
+        code=key.code,
+        details=[detail(member, key.code, message) for member in key.members],
+    )
 
 
 def known_ids(

@@ -12,13 +12,19 @@ from stub_server.app import contracts
 from stub_server.contract.source import ContractError
 
 from ..conftest import Serve
+from ..journeys.steps import refused
 from ..support.contract import document
-from ..support.make import make_plan, make_project
+from ..support.make import customer_body, make_plan, make_project, order_body
 from ..support.overlays import merchant_of, overlay, removed, updated
 
 SCHEMAS = "$.components.schemas"
 PLAN, CUSTOMER = f"{SCHEMAS}.Plan['x-unique']", f"{SCHEMAS}.Customer['x-unique']"
-OTHER = "an overlay can remove a unique key, but not add or change one"
+CODE = "duplicate_email"
+NEW_CODE = (
+    updated(f"{SCHEMAS}.ErrorCode.enum", f"[{CODE}]")
+    + updated("$.paths['/v2/customers'].post.responses['409']['x-codes']", f"[{CODE}]")
+)  # fmt: skip
+ONE_EMAIL = NEW_CODE + updated(CUSTOMER, f"[{{ members: [email], scope: merchant, code: {CODE} }}]")
 
 
 @pytest.mark.parametrize("resource", document().unique)
@@ -36,16 +42,15 @@ UNFIT = {
         removed(PLAN) + updated(f"{SCHEMAS}.Plan", "{ x-unique: name }"), f"{PLAN}: 'name' is not of type 'array'",
     ),
     "no scope": (removed(f"{PLAN}[0].scope"), f"{PLAN}[0]: 'scope' is a required property"),
-    "no member": (removed(f"{PLAN}[0].member"), f"{PLAN}[0]: 'member' is a required property"),
+    "no members": (removed(f"{PLAN}[0].members[0]"), f"{PLAN}[0].members: [] "),
     "a misspelt part": (updated(f"{PLAN}[0]", "{ ignore: [case] }"), f"{PLAN}[0]: Additional properties"),
     "another difference": (updated(f"{PLAN}[0].ignores", "[accents]"), f"{PLAN}[0].ignores[2]: 'accents' is not one"),
-    "a new key": (
-        updated(CUSTOMER, "[{ member: email, scope: merchant, code: duplicate_document }]"), f"{CUSTOMER}[1]: {OTHER}",
+    "a member that is not there": (
+        updated(f"{PLAN}[0].members", "[slug]"), f"{PLAN}[0]: a request to create a Plan has no text slug: take it out",
     ),
-    "another code": (updated(f"{PLAN}[0]", "{ code: duplicate_sku }"), f"{PLAN}[0]: {OTHER}"),
-    "a key of records that had none": (
-        updated(f"{SCHEMAS}.WebhookLog", "{ x-unique: [{ member: url, scope: merchant, code: duplicate_url }] }"),
-        f"{SCHEMAS}.WebhookLog['x-unique'][0]: {OTHER}",
+    "a code that nobody lists": (
+        updated(f"{PLAN}[0]", "{ code: duplicate_plan }"),
+        f"{PLAN}[0].code: no operation refuses with duplicate_plan: list it in x-codes of a 409",
     ),
     # What the rules of the server need.
     "a key by which records are found": (
@@ -56,6 +61,22 @@ UNFIT = {
     ),
     "what the server makes": (
         removed(f"{SCHEMAS}.Order['x-unique']"), f"{SCHEMAS}.Order['x-unique']: the server finds records of Order by",
+    ),
+    "what a state machine makes": (
+        updated(f"{SCHEMAS}.Order['x-unique']", "[{ members: [status], scope: merchant, code: duplicate_name }]"),
+        f"{SCHEMAS}.Order['x-unique'][1]: x-unique has no effect here, only in Customer, Plan, Product,",
+    ),
+    "a new key without a code": (
+        updated(PLAN, "[{ members: [description], scope: merchant }]"),
+        f"{PLAN}[1].code: no operation refuses with None: list it",
+    ),
+    "what no request chooses": (
+        updated(PLAN, "[{ members: [createdAt], scope: merchant, code: duplicate_name }]"),
+        f"{PLAN}[1]: a request to create a Plan has no text createdAt: take it out",
+    ),
+    "what moves by itself": (
+        updated(PLAN, "[{ members: [description], scope: status, code: duplicate_name }]"),
+        f"{PLAN}[1]: a request to create a Plan has no text status: take it out",
     ),
 }  # fmt: skip
 
@@ -86,3 +107,31 @@ def test_without_its_key_a_name_may_stand_twice(shop: Callable[[str], httpx2.Cli
         one, two = (make_plan(api, projectId=project, name="Ouro") for _ in range(2))
         assert one["id"] != two["id"]
         assert 200 == api.put(f"/v2/plans/{two['id']}", json={"name": "OURO"}).status_code
+
+
+@pytest.mark.check
+def test_an_added_key_is_kept_by_whatever_makes_a_record(
+    shop: Callable[[str], httpx2.Client],
+) -> None:
+    with shop(ONE_EMAIL) as api:
+        first = api.post("/v2/customers", json=customer_body(email="ana@example.com")).json()[
+            "customer"
+        ]
+        other = customer_body(document="390.533.447-05", email="ANA@example.com")
+        assert {"email": CODE} == refused(api.post("/v2/customers", json=other), 409, CODE)
+        assert (
+            201 == api.post("/v2/customers", json=other | {"email": "rita@example.com"}).status_code
+        )
+        assert (
+            200
+            == api.put(
+                f"/v2/customers/{first['id']}", json={"email": "Ana@example.com"}
+            ).status_code
+        )
+        refused(
+            api.put(f"/v2/customers/{first['id']}", json={"email": "rita@example.com"}), 409, CODE
+        )
+        plan = make_plan(api)
+        order = order_body(plan["projectId"], plan["id"])
+        order["customer"]["email"] = "ana@example.com"
+        refused(api.post("/v2/orders", json=order), 409, CODE)

@@ -87,10 +87,10 @@ def _of_records(catalogue: Catalogue, resource: Resource, operation: Operation) 
         if operation is resource.update:
             yield f"keeps {member}", "not-persisted", loses
     for key in document.unique.get(resource.schema, ()):
-        if key.code:
+        if key.code and len(key.members) == 1:
             member, shares = (
-                key.member,
-                partial(_shares, catalogue, operation, key.member, key.code),
+                key.members[0],
+                partial(_shares, catalogue, operation, key.members[0], key.code),
             )
             yield f"shares {member}", "uniqueness", shares
             for ignored in key.ignores:

@@ -366,6 +366,6 @@ def table_specs(
         ),
     }
     for name, spec in specs.items():
-        keys = {key.member: key for key in unique.get(spec.schema, ())}
+        keys = {key.name: key for key in unique.get(spec.schema, ())}
         specs[name] = spec._replace(keys=keys)
     return specs

@@ -46,18 +46,23 @@ _IGNORING: Mapping[str, Callable[[str], str]] = {
 
 def extract_of(key: UniqueKey) -> Extract:
     """What a record has of a unique key; None where it has null."""
-    member, scope = key.member, key.scope
+    members, scope = key.members, key.scope
     folds = [_IGNORING[difference] for difference in key.ignores]
-    if scope is None and not folds:
-        return lambda public, hidden: public.get(member)
+    if scope is None and not folds and len(members) == 1:
+        return lambda public, hidden: public.get(members[0])
 
     def extract(public: Body, hidden: Body) -> Any:
-        value = public.get(member)
-        if value is None:
-            return None
-        for fold in folds:
-            value = fold(value)
-        return value if scope is None else (value, public.get(scope))
+        values: list[Any] = []
+        for member in members:
+            value = public.get(member)
+            if value is None:
+                return None
+            for fold in folds:
+                value = fold(value)
+            values.append(value)
+        if scope is not None:
+            values.append(public.get(scope))
+        return values[0] if len(values) == 1 else tuple(values)
 
     return extract
 

@@ -11,7 +11,8 @@ def open_named(work: Work, table: str, name: str, what: str) -> Row:
     """A record of any merchant of the sandbox, for whom this works from now on. Raises NotFound."""
     ident = _made_last(work, table) if name == "last" else name.lower()
     for store in work.sandbox.stores.values():
-        ident = store.tables[table].unique["code"].get(name.upper(), ident)
+        codes = store.tables[table].unique.get("code", {})  # an overlay may take the key away
+        ident = codes.get(name.upper(), ident)
     return work.open_of_any(table, ident, what)
 
 

@@ -40,9 +40,9 @@ def unique(builder: Builder, resource: Resource) -> Journey:
 def _duplicates(builder: Builder, resource: Resource) -> Iterator[tuple[str, str]]:
     """Members of unique keys, as they were sent and in spellings that count as equal."""
     for key in builder.document.unique.get(resource.schema, ()):
-        member = key.member
+        member = key.members[0]
         value = builder.present[resource.role].get(member)
-        if key.code is None or not isinstance(value, str):
+        if key.code is None or len(key.members) > 1 or not isinstance(value, str):
             continue
         spellings = {
             "punctuation": f"{value[:3]}.{value[3:6]}.{value[6:9]}-{value[9:]}",
