@@ -206,12 +206,6 @@ def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -
         )
         file.write_bytes(sandbox.recording())
         report.sections.append((f"sandbox {sandbox.name}", f"stub-server replay {file}"))
-    # last, as it asks the API, which a recording would have
-    lines = [*map(printable_lines, sandbox.failed_deliveries())]
-    if lines:
-        report.sections.append(
-            (f"sandbox {sandbox.name}: deliveries that failed", "\n".join(lines))
-        )
 
 
 def _name_of(nodeid: str, config: pytest.Config) -> str:

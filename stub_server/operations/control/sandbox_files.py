@@ -29,7 +29,7 @@ async def export_sandbox(work: Work, query: Body) -> Reply:
     """Others are served while the file is packed, and it is sent as fast as it is read."""
     async with own_turn(work) as entry:
         if query["requests"]:
-            return await _record(work, entry.sandbox, secrets=query["secrets"])
+            return await _record(work, entry.sandbox)
         return await _export(work, entry, query)
 
 
@@ -46,7 +46,7 @@ async def _export(work: Work, entry: Entry, query: Body) -> Reply:
     )
 
 
-async def _record(work: Work, sandbox: Sandbox, *, secrets: bool) -> Reply:
+async def _record(work: Work, sandbox: Sandbox) -> Reply:
     """The state before the oldest request that can be sent again, and the requests since."""
     (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
     start = traces[0].before if traces else sandbox.log.number
@@ -60,9 +60,7 @@ async def _record(work: Work, sandbox: Sandbox, *, secrets: bool) -> Reply:
 
     def write(file: IO[bytes]) -> None:
         requests = map(line, traces)
-        write_recording(
-            file, state, steps, about=about, start=start, requests=requests, secrets=secrets
-        )
+        write_recording(file, state, steps, about=about, start=start, requests=requests)
 
     return await _file(work, "stub", write)
 
