@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from stub_server.tools.verify.findings import CLASSES, SEVERITY, Divergence, Finding, Said
-from stub_server.tools.verify.merging import basis_of, merged
+from stub_server.tools.verify.merging import basis_of
 
 from ..support.contract import document
-from .reports import NAME, finding
+from .reports import NAME, finding, ledger
 
 EVERY = tuple(document().operations)
 CUSTOMER = "#/components/schemas/Customer/properties"
@@ -19,7 +19,7 @@ CUSTOMER = "#/components/schemas/Customer/properties"
 def divergences(
     found: Collection[Finding], probed: Collection[str] = EVERY, answered: Collection[str] = ()
 ) -> list[Divergence]:
-    return merged(found, document(), probed, {}, answered)
+    return ledger(found, probed, answered).divergences()
 
 
 def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> (

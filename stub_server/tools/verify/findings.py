@@ -8,63 +8,16 @@ from typing import NamedTuple
 import orjson
 
 from ...contract.document import Document
+from ...contract.source import fixture
 from ...core.record import Body
 
-CLASSES = {
-    "transport": "The backend gave no answer that HTTP allows.",
-    "server-error": "The backend answered 5xx.",
-    "missing-operation": "The backend does not have the operation.",
-    "undocumented-operation": (
-        "The backend answers a path or method that the contract does not have."
-    ),
-    "auth": (
-        "The backend accepts a credential that the contract refuses, or refuses one that it"
-        " accepts."
-    ),
-    "scope": "The backend asks for other scopes than the contract.",
-    "stricter": "The backend refuses a request that the contract accepts.",
-    "laxer": "The backend accepts a request that the contract refuses.",
-    "not-persisted": "A value that was written is not returned.",
-    "not-deleted": "A record that was deleted is still there.",
-    "filter": "A filter returns other records than it should.",
-    "sort": "A list is in another order than was asked for.",
-    "paging": "The pages of a list do not have each of its records exactly once.",
-    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
-    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
-    "lifecycle": (
-        "The backend allows a move that the contract forbids, or forbids one that it allows."
-    ),
-    "reference": (
-        "A reference to a record that does not exist is accepted, or one that exists is refused."
-    ),
-    "figures": "A total or count does not follow from the records.",
-    "value": "A value in an answer is not the one that follows from the requests.",
-    "wrong-status": "The backend answers with another documented status.",
-    "undocumented-status": (
-        "The backend answers with a status that the operation does not document."
-    ),
-    "error-code": "A refusal has another code than the contract lists.",
-    "schema": "A body does not match its schema.",
-    "undocumented-field": "A body has a member that its schema does not name.",
-    "missing-header": "A documented header is missing.",
-}
-"""The classes of divergences with what each means. The first that fits names what a probe found."""
+CLASSES: dict[str, Body] = fixture("verify.yaml")["classes"]
+"""The classes of divergences, with what is said of each. The first that fits names what a probe
+found.
+"""
 RANKS = {kind: number for number, kind in enumerate(CLASSES)}
-COSTLY = (
-    "not-persisted",
-    "not-deleted",
-    "idempotency",
-    "uniqueness",
-    "auth",
-    "scope",
-    "reference",
-    "lifecycle",
-    "figures",
-)
-SEVERITY = {
-    kind: number for number, kind in enumerate(dict.fromkeys((*COSTLY, "paging", *CLASSES)))
-}
-"""The order of a report: first what costs data or money, and pages that lose records."""
+SEVERITY = sorted(CLASSES, key=lambda kind: CLASSES[kind].get("costs", len(CLASSES)))
+"""The order of a report: first what costs data or money."""
 BESIDE = frozenset(("undocumented-field", "missing-header"))
 """Classes that a probe may find in addition to another one."""
 GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
@@ -148,10 +101,10 @@ class Divergence:
     title: str
     basis: str
     pointer: str
+    line: Line
     findings: list[Finding]
     overlay: Body | None = None
     is_tried: bool = False
-    line: Line = field(init=False)
 
     @property
     def shown(self) -> Finding:

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 from ...core.text import counted, json_text, printable, printable_lines
 from ...version import __version__
-from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, cut, listed
+from .findings import CLASSES, GROUPS, Divergence, Report, cut, listed
 from .judging import Run
 
 _SKIPPED = {
@@ -94,8 +94,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.globals |= {"classes": CLASSES, "costly": COSTLY, "groups": GROUPS}
-_TEMPLATES.globals |= {"ranks": RANKS, "version": __version__}
+_TEMPLATES.globals |= {"classes": CLASSES, "groups": GROUPS, "version": __version__}
 _TEMPLATES.filters |= {
     "counted": counted,
     "counts": Counter,
