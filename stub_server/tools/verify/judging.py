@@ -16,7 +16,6 @@ from .catalogue import (
     Steps,
     below,
     body_of,
-    paths_in,
     pointer_of,
     queried,
     records_at,
@@ -26,7 +25,7 @@ from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import BESIDE, RANKS, Finding, Said
+from .findings import BESIDE, CLASSES, RANKS, Finding, Said
 from .merging import Ledger
 from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
@@ -35,16 +34,13 @@ from .target import Rights, Target
 
 _INVALID = (400, 422)
 _REFUSED = {401: "auth", 403: "scope"}
-_SEVERAL = frozenset(("schema", "value"))
-"""Classes of which an answer may have several findings, each with its own cause."""
 
 
 class Learned:
     """What a run has learned of its target.
 
     `constants` are values that the twins share and that follow from nothing: theirs and the
-    target's. `created` has each `createdAt` of the target's new records, in seconds since 1970,
-    and `shown` the places of all members that it has answered.
+    target's. `created` has each `createdAt` of the target's new records, in seconds since 1970.
     `asked_for` has by operationId members that it asks for and the contract does not have.
     `unanswered` are operations that may have changed something without an answer.
     """
@@ -52,7 +48,6 @@ class Learned:
     def __init__(self) -> None:
         self.constants: dict[Steps, tuple[Any, Any]] = {}
         self.created: set[float] = set()
-        self.shown: set[Steps] = set()
         self.asked_for: dict[str, Body] = defaultdict(dict)
         self.unanswered: list[Operation] = []
 
@@ -115,28 +110,28 @@ class Judge:
         """Whether only one side has a record of this journey, or a change of one: figures and
         searches show it.
         """
-        self._departed: set[Steps] = set()  # places of values that are not as expected
 
     def findings(
         self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], took: float
     ) -> list[Finding]:
-        """In what the target departs from both twins: findings of one class, and
-        those of `BESIDE`. Asking all three took `took` seconds.
+        """In what the target departs from the contract and from both twins: findings of the first
+        class that fits, and those of `BESIDE`. Asking all three took `took` seconds.
 
         Of a twin that was not asked, the answer is an empty 200.
         """
-        answer = exchange.answer
-        if probe.operation is not None and answer.is_success:
-            self._run.learned.shown |= {*paths_in(answer.json())}
-        found = [*self._run.conformity.departures(exchange, probe.operation)]
-        status = self._status(probe, answer, twins[0])
-        found += self._values(probe, answer, twins, took) if status is None else [status]
+        answer, operation = exchange.answer, probe.operation
+        found = [*self._run.conformity.departures(exchange, operation)]
+        if operation is not None and 0 < answer.status < 500:
+            found += self._status(probe, answer, twins[0])
+            if answer.is_success and twins[0].status == answer.status:
+                found += self._values(probe, operation, answer, twins, took)
         found.sort(key=lambda each: RANKS[each.kind])
-        main = found[:1]
-        if main and main[0].kind in _SEVERAL:
-            main = [each for each in found if each.kind == main[0].kind]
-        main += [each for each in found if each.kind in BESIDE and each not in main]
-        return [self.shown(probe, exchange, each) for each in main]
+        chosen = []
+        for each in found:
+            is_of_line = each.kind == found[0].kind and "by_line" in CLASSES[each.kind]
+            if each is found[0] or is_of_line or each.kind in BESIDE:
+                chosen.append(self.shown(probe, exchange, each))
+        return chosen
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
@@ -159,11 +154,8 @@ class Judge:
             pointer = pointer_of(about)
         return Finding(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
 
-    # -- the status
-
-    def _status(self, probe: Probe, target: Answer, twin: Answer) -> Finding | None:
-        if target.status == 0 or target.status >= 500 or probe.operation is None:
-            return None  # the contract says what departs
+    def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
+        refusal = target if twin.is_success else twin
         code, expected = code_of(target.json()), str(code_of(twin.json()))
         # what is refused or accepted in a body or a parameter
         cause = probe.aim.learns.rpartition(": ")[2]
@@ -172,58 +164,49 @@ class Judge:
         suspect = "" if target.status in _INVALID else probe.aim.suspect
         if target.status == twin.status:
             if target.is_success or str(code) == expected:
-                return None
-            named = f"with the code {self._run.showing.name(code)}" if code else "without a code"
+                return
             kind, cause = "error-code", f"code {code} for {expected}"
+            named = f"with the code {self._run.showing.name(code)}" if code else "without a code"
             title = f"{probe.aim.learns}: {target.status} {named}."
         elif target.is_success is twin.is_success:
             is_credential = suspect in _REFUSED.values() and not twin.is_success
             kind = suspect if is_credential else "wrong-status"
             cause = f"{target.status} for {twin.status}"
-        elif twin.is_success:
-            other = self._run.kinds.get(str(code), "stricter")
-            kind = _REFUSED.get(target.status) or suspect or other
         else:
-            kind = _REFUSED.get(twin.status) or suspect or self._run.kinds.get(expected, "laxer")
+            other = "stricter" if twin.is_success else "laxer"
+            known = self._run.kinds.get(str(code_of(refusal.json())), other)
+            kind = _REFUSED.get(refusal.status) or suspect or known
             if kind == "laxer" and twin.status == 409:
                 cause = expected  # a rule between several members
-        return self._found(kind, probe, self._run.showing.said(twin), cause, title)
-
-    # -- the values
+        yield self._found(kind, probe, self._run.showing.said(twin), cause, title)
 
     def _values(
-        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
+        self,
+        probe: Probe,
+        operation: Operation,
+        target: Answer,
+        twins: tuple[Answer, Answer],
+        took: float,
     ) -> Iterator[Finding]:
-        if probe.operation is None or not target.is_success:
-            return
-        steps = self._run.catalogue.entries_at(probe.operation)
-        if probe.aim.suspect == "sort":
-            yield from self._sorted(probe, records_at(target.json(), steps))
-        if probe.is_alone or not twins[0].is_success or (steps is None and not _is_own(probe)):
-            return
+        steps = self._run.catalogue.entries_at(operation)
         bodies = target.json(), twins[0].json(), twins[1].json()
-        if bodies[0] is None:
+        if probe.aim.suspect == "sort":
+            yield from self._sorted(probe, records_at(bodies[0], steps))
+        if probe.is_alone or bodies[0] is None or (steps is None and not _is_own(probe)):
             return
-        theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
-        # which records are on a page depends on the order of those of one instant
         if probe.aim.suspect == "paging":
+            # which records are on a page depends on the order of those of one instant
+            theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
             if theirs != ours:
                 title = f"{probe.aim.learns}: {theirs} entries, not {ours}."
                 expected = Said(target.status, f"{ours} entries")
                 yield self._found("paging", probe, expected, "entries", title)
             return
         entries = None if probe.narrowed else steps
-        differences = []
         for each in self.comparing.differences(*bodies, took, entries):
-            is_total = steps and each.at[: len(steps)] != steps
-            if is_total and theirs != ours and probe.aim.suspect != "filter":
-                continue  # it follows from the entries
-            if self.has_strange and each.kind != "not-persisted" and _is_number(each.expected):
-                continue
-            differences.append(each)
-        strange = [each for each in differences if each.kind == "filter"]
-        for each in strange or differences:  # what else differs follows from strange records
-            yield self._differs(probe, probe.operation, target.status, each)
+            is_figure = _is_number(each.expected) and each.kind != "not-persisted"
+            if not (self.has_strange and is_figure):
+                yield self._differs(probe, operation, target.status, each)
 
     def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
         kind, learns, got, wanted = it.kind, probe.aim.learns, str(it.got), str(it.expected)
@@ -232,7 +215,7 @@ class Judge:
             got = self._run.showing.value(it.got)
             wanted = wanted if kind == "reference" else self._run.showing.value(it.expected)
         about, pointer = probe.aim.about or operation, probe.aim.pointer
-        if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
+        if kind == "filter":  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
             about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
         elif kind == "not-deleted":
@@ -246,7 +229,6 @@ class Judge:
             kind, about = "value" if kind == "list" else kind, operation
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
             pointer = within(self._run.document, root, it.at)[0]
-        self._departed.add(it.at)
         title = f"{learns}: {member} has {got}, not {wanted}."
         probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
         return self._found(
@@ -254,9 +236,7 @@ class Judge:
         )
 
     def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
-        """Whether a value is what the probe has suspected, and not one that departs
-        elsewhere too.
-        """
+        """Whether a value is what the probe has suspected."""
         match suspect:
             case "lifecycle":  # else the state was written by its name
                 fields = {each.field for each in self._run.document.lifecycles.values()}
@@ -264,7 +244,7 @@ class Judge:
             case "figures":
                 return _is_number(difference.expected)
             case "idempotency":
-                return difference.kind == "reference" or difference.at not in self._departed
+                return difference.kind == "reference"
         return bool(suspect) and difference.kind == "list"
 
     def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ terminal, and files.
 
 import asyncio
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -14,10 +13,9 @@ from ...contract.document import Document, Operation, Response
 from ...contract.source import read_text
 from ...core.problem import UnusableInput
 from ...settings import Overlays
-from .findings import CLASSES, Finding, Report, Unreached, contract_of
+from .findings import CLASSES, Report, Unreached, contract_of
 from .forms import FORMS, notes, overlay
 from .har import read
-from .judging import Run
 from .observed import Observed
 from .options import Options
 from .probes import costs
@@ -133,7 +131,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     Raises UnusableInput if nothing was learned.
     """
     options = run.options
-    run.findings = [_as_shown(finding, run) for finding in run.findings]
     classes = (options.classes or CLASSES.keys()) - {*options.skip}
     divergences = []
     for each in run.divergences():
@@ -168,27 +165,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     return report
-
-
-def _as_shown(finding: Finding, run: Run) -> Finding:
-    """A finding of a member that is not stored or may refer to nothing.
-
-    Of a member that no answer shows, it is one of the schema.
-    """
-    operation = run.document.operations.get(finding.operation)
-    record = None if operation is None else run.catalogue.record_at(operation)
-    is_gone = finding.target.status >= 400  # the whole record
-    if record is None or is_gone or finding.kind not in ("not-persisted", "reference"):
-        return finding
-    # of an object or a map, whether it is shown at all
-    place = tuple(finding.cause.split("."))[: len(record[0]) + 1]
-    if finding.kind == "reference" and "/properties/" in finding.pointer:
-        place = (*record[0], finding.pointer.rpartition("/")[2])
-    if place in run.learned.shown:
-        return finding
-    member = place[-1]
-    title = f"{finding.operation} takes {member}, which no answer shows."
-    return replace(finding, kind="schema", cause=f"{member} is never shown", title=title)
 
 
 def hide(report: Report, known: Collection[str]) -> None:
