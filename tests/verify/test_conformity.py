@@ -22,14 +22,14 @@ CUSTOMERS, CUSTOMER = "/v2/customers", "/v2/customers/7"
 
 @pytest.fixture(scope="module")
 def conformity() -> Conformity:
-    return Conformity(document(), Showing(document()))
+    return Conformity(document())
 
 
 def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
-    request = exchange.request
-    return conformity.findings(
-        exchange, conformity.operation_of(request.method, request.path), "accepts"
-    )
+    request, showing = exchange.request, Showing(document())
+    operation = conformity.operation_of(request.method, request.path)
+    findings = conformity.findings(exchange, operation)
+    return [showing.finding(each, exchange, operation, "accepts") for each in findings]
 
 
 def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -123,7 +123,7 @@ def test_a_member_that_a_part_of_allof_requires_is_named() -> None:
     schemas = raw["components"]["schemas"]
     schemas["Customer"]["allOf"] = [{"required": ["nickname"]}]
     schemas["Plan"] = {"allOf": [schemas["Plan"]]}
-    conformity = Conformity(Document(raw), Showing(Document(raw)))
+    conformity = Conformity(Document(raw))
     seen = found(conformity, exchange("GET", CUSTOMERS, 200, example("CustomerPage")))
     assert ["listCustomers answers 200 without customers[].nickname."] == [
         each.title for each in seen

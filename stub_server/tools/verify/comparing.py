@@ -13,6 +13,7 @@ from ...contract.formats import is_date_time
 from ...core.clock import parse_iso
 from ...core.record import Body
 from .catalogue import Steps, at, leaves
+from .findings import Words
 from .probes import Names, Roles, is_id
 
 _TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
@@ -98,7 +99,7 @@ class Comparing:
         """`writes` are those whose bodies have a value in this place."""
         found: Iterator[Difference]
         if target is _MISSING:
-            found = iter([Difference(place, first, "nothing", "missing")])
+            found = iter([Difference(place, first, Words("nothing"), "missing")])
         elif isinstance(first, dict) and isinstance(second, dict):
             found = self._members(
                 place,
@@ -176,15 +177,19 @@ class Comparing:
             if name in listed:
                 yield from self._walk(place, listed[name], *entries)
             elif whole:
-                yield Difference(place, "all records that match", "too few records", "list")
+                yield Difference(
+                    place, Words("all records that match"), Words("too few records"), "list"
+                )
         others = listed.keys() - named.keys()
         gone = others & self.deleted.keys()
         if gone:
-            got = f"the deleted record {min(gone)}"
-            yield Difference(place, "no record that was deleted", got, "not-deleted")
+            got = Words(f"the deleted record {min(gone)}")
+            yield Difference(place, Words("no record that was deleted"), got, "not-deleted")
         if whole and others > gone:
             kind = "list" if others - gone <= self._roles.own else "filter"
-            yield Difference(place, "the records that match", "records that do not match", kind)
+            yield Difference(
+                place, Words("the records that match"), Words("records that do not match"), kind
+            )
 
     def _leaf(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
         one, two = instant_of(first), instant_of(second)
@@ -223,7 +228,7 @@ class Comparing:
         role = self._roles.role(first, second)
         if role is not None:
             if target != role:
-                wanted = first if not target else "the id of the record in the request"
+                wanted = Words("the id of the record in the request") if target else first
                 yield Difference(place, wanted, target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(Names(target, first, second))
@@ -236,7 +241,7 @@ class Comparing:
         theirs = instant_of(target)
         if theirs is None:
             if target is None:
-                yield Difference(place, "an instant", None)
+                yield Difference(place, Words("an instant"), None)
             return
         if place[-1] == "createdAt":
             self._created.add(theirs)
@@ -247,8 +252,8 @@ class Comparing:
         late = theirs - one - self._skew
         # the request that made the record may have taken longer than this one
         if abs(late) > _TOLERANCE + self._slowest:
-            got = f"a time {abs(late):.0f} s too {'late' if late > 0 else 'early'}"
-            yield Difference(place, "the time of the change", got)
+            got = Words(f"a time {abs(late):.0f} s too {'late' if late > 0 else 'early'}")
+            yield Difference(place, Words("the time of the change"), got)
 
 
 def _folded(value: Any) -> Any:

@@ -13,8 +13,8 @@ from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
 from .catalogue import below, canonical, pointer_of, within
 from .exchange import Answer, Exchange, code_of
-from .findings import Finding, Said
-from .showing import Showing
+from .findings import RANKS, Finding, Got, Said
+from .showing import outlined
 
 MOST = 20  # findings of one kind in one exchange
 DEEPEST = 100  # levels of a body
@@ -31,9 +31,9 @@ _VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-
 class Conformity:
     """One per contract."""
 
-    def __init__(self, document: Document, showing: Showing) -> None:
+    def __init__(self, document: Document) -> None:
         """Compile nothing yet: schemas are compiled when an answer needs them."""
-        self._document, self._showing = document, showing
+        self._document = document
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
         self._validators: dict[str, Validator] = {}
         answers = document.raw.get("x-server-answers", {})
@@ -50,22 +50,13 @@ class Conformity:
         """
         return self._document.routed(path)[0].get("GET" if method == "HEAD" else method)
 
-    def findings(
-        self, exchange: Exchange, operation: Operation | None, group: str
-    ) -> list[Finding]:
+    def findings(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
 
         Usually there is at most one finding. Of `schema`, `undocumented-field` and `missing-header`
         there is one for each place of the contract, at most `MOST`. Without an operation, only a
         failure of the server is a finding.
         """
-        departures = self.departures(exchange, operation)
-        return [
-            self._showing.finding(departure, exchange, operation, group) for departure in departures
-        ]
-
-    def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
-        """The same without the exchange."""
         if operation is None:
             return self._elsewhere(exchange)
         return self._compared(exchange, operation)
@@ -79,19 +70,16 @@ class Conformity:
     def _elsewhere(self, exchange: Exchange) -> Iterator[Finding]:
         """What an answer to a path or method departs in that the contract does not have."""
         request, status = exchange.request, exchange.answer.status
-        shown = f"{request.method} {self._showing.shown(request).path}"
-        expected = Said(404, "route_not_found")
+        asked, expected = f"{request.method} {outlined(request.path)}", Said(404, "route_not_found")
         if status == 0:
-            yield Finding(
-                "transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer")
-            )
+            title = f"{asked} has no whole answer."
+            yield Finding("transport", "#/paths", "", title, Said(0, "an answer"))
         elif status >= 500:
-            yield Finding(
-                "server-error", "#/paths", "", f"An unknown path is answered {status}.", expected
-            )
+            title = f"An unknown path is answered {status}."
+            yield Finding("server-error", "#/paths", "", title, expected)
         elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
-            title = f"{shown} is answered {status}, and the contract does not have it."
-            yield Finding("undocumented-operation", "#/paths", shown, title, expected)
+            title = f"{asked} is answered {status}, and the contract does not have it."
+            yield Finding("undocumented-operation", "#/paths", asked, title, expected)
 
     def _compared(self, exchange: Exchange, operation: Operation) -> Iterator[Finding]:
         request, answer = exchange
@@ -118,12 +106,7 @@ class Conformity:
                 yield from self._content(says, status, _ERROR, schema, body)
         else:
             title = f"{operation.id} answers {status}, which the contract does not list."
-            like = min(
-                operation.responses,
-                key=lambda known: (known // 100 != status // 100, known),
-                default=status,
-            )
-            expected = Said(like, f"one of {', '.join(map(str, operation.responses))}")
+            expected = Said(success.status, f"one of {', '.join(map(str, operation.responses))}")
             yield Finding(
                 "undocumented-status", below(at, "responses"), str(status), title, expected
             )
@@ -149,10 +132,8 @@ class Conformity:
         status = exchange.answer.status
         code, listed = code_of(body), (*response.codes, *self._of_the_server.get(status, ()))
         if code is not None and response.codes and status >= 400 and code not in listed:
-            named = self._showing.name(code)
             title = (
-                f"{operation.id} refuses with {status} {named}, which the contract does not list"
-                f" for {status}."
+                f"{operation.id} refuses with {status} {code}, which the contract does not list."
             )
             expected = Said(status, f"code: one of {', '.join(response.codes)}")
             yield Finding(
@@ -184,7 +165,7 @@ class Conformity:
         elif not answer.body:
             wrong = "without a body"
         elif media not in response.media:
-            wrong = f"as {self._showing.name(media)}" if media else "without a Content-Type"
+            wrong = f"as {media}" if media else "without a Content-Type"
         elif media == JSON and body is None and answer.body.strip() != b"null":
             wrong = "with a body that is not JSON"
         elif media == JSON:
@@ -217,8 +198,7 @@ class Conformity:
         for error in islice(validator.iter_errors(body), _MOST_ERRORS):
             for departure in self._error(says, status, root, error):
                 found.setdefault(departure.pointer, departure)
-        for kind in ("schema", "undocumented-field"):
-            yield from [each for each in found.values() if each.kind == kind][:MOST]
+        yield from sorted(found.values(), key=lambda each: RANKS[each.kind])[:MOST]
 
     def _error(self, says: str, status: int, root: str, error: Any) -> Iterator[Finding]:
         """What one violation departs in."""
@@ -238,9 +218,8 @@ class Conformity:
             )
         elif keyword == "additionalProperties":
             for unknown in error.kind.unexpected:
-                shown = self._showing.name(above + unknown)
+                shown, got = above + unknown, Got(above + unknown, error.instance[unknown])
                 title = f"{says} with the member {shown}, which the contract does not have."
-                got = f"{shown}: {self._showing.value(error.instance[unknown])}"
                 where = canonical(self._document, below(pointer, "properties", unknown))
                 yield Finding(
                     "undocumented-field", where, "", title, Said(status, f"no {shown}"), got
@@ -250,8 +229,7 @@ class Conformity:
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
             title = f"{says} with {name} that is not {wanted}."
-            got = f"{name}: {self._showing.value(error.instance)}"
-            expected = Said(status, f"{name}: {wanted}")
+            expected, got = Said(status, f"{name}: {wanted}"), Got(name, error.instance)
             yield Finding("schema", pointer, f"{name}: {keyword}", title, expected, got)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -48,6 +48,17 @@ class Said(NamedTuple):
     excerpt: str
 
 
+class Words(str):
+    """What stands in place of a value."""
+
+
+class Got(NamedTuple):
+    """A value in an answer, with its name."""
+
+    name: str
+    value: Any
+
+
 _NOT_SHOWN, _NOTHING = Shown("", "", ""), Said(0, "")
 
 
@@ -67,7 +78,7 @@ class Finding:
     cause: str
     title: str
     expected: Said
-    got: str = ""
+    got: Got | None = None
     operation: str = ""
     group: str = ""
     request: Shown = _NOT_SHOWN

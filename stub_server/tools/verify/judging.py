@@ -25,7 +25,7 @@ from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
 from .conformity import Conformity
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import BESIDE, CLASSES, RANKS, Finding, Said
+from .findings import BESIDE, CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
@@ -83,7 +83,7 @@ class Run(Ledger):
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.showing = Showing(document, base_of(options.url), values=options.write)
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
-        self.conformity = Conformity(document, self.showing)
+        self.conformity = Conformity(document)
         self.rights = Rights()
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
@@ -120,7 +120,7 @@ class Judge:
         Of a twin that was not asked, the answer is an empty 200.
         """
         answer, operation = exchange.answer, probe.operation
-        found = [*self._run.conformity.departures(exchange, operation)]
+        found = [*self._run.conformity.findings(exchange, operation)]
         if operation is not None and 0 < answer.status < 500:
             found += self._status(probe, answer, twins[0])
             if answer.is_success and twins[0].status == answer.status:
@@ -144,7 +144,13 @@ class Judge:
         return self._run.showing.finding(found, exchange, probe.operation, probe.aim.group)
 
     def _found(
-        self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = ""
+        self,
+        kind: str,
+        probe: Probe,
+        expected: Said,
+        cause: str,
+        title: str,
+        got: Got | None = None,
     ) -> Finding:
         about, pointer = probe.aim.about or probe.operation, probe.aim.pointer
         assert about is not None
@@ -166,7 +172,7 @@ class Judge:
             if target.is_success or str(code) == expected:
                 return
             kind, cause = "error-code", f"code {code} for {expected}"
-            named = f"with the code {self._run.showing.name(code)}" if code else "without a code"
+            named = f"with the code {code}" if code else "without a code"
             title = f"{probe.aim.learns}: {target.status} {named}."
         elif target.is_success is twin.is_success:
             is_credential = suspect in _REFUSED.values() and not twin.is_success
@@ -209,17 +215,14 @@ class Judge:
                 yield self._differs(probe, operation, target.status, each)
 
     def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
-        kind, learns, got, wanted = it.kind, probe.aim.learns, str(it.got), str(it.expected)
-        member = ".".join(it.at) or "the body"
-        if kind not in ("list", "filter", "not-deleted"):
-            got = self._run.showing.value(it.got)
-            wanted = wanted if kind == "reference" else self._run.showing.value(it.expected)
+        kind, learns, member = it.kind, probe.aim.learns, ".".join(it.at) or "the body"
+        got, wanted = map(self._run.showing.value, (it.got, it.expected))
         about, pointer = probe.aim.about or operation, probe.aim.pointer
         if kind == "filter":  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
             about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
         elif kind == "not-deleted":
-            about = self.comparing.deleted[got.rpartition(" ")[2]]
+            about = self.comparing.deleted[str(it.got).rpartition(" ")[2]]
             pointer = pointer_of(about)
         elif self._is_confirmed(probe.aim.suspect, it):
             kind = probe.aim.suspect
@@ -231,9 +234,8 @@ class Judge:
             pointer = within(self._run.document, root, it.at)[0]
         title = f"{learns}: {member} has {got}, not {wanted}."
         probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
-        return self._found(
-            kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}"
-        )
+        expected = Said(status, f"{member}: {wanted}")
+        return self._found(kind, probe, expected, member, title, Got(member, it.got))
 
     def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
         """Whether a value is what the probe has suspected."""

@@ -42,8 +42,8 @@ class Observed(Ledger):
         super().__init__(overlays)
         self.requests = 0
         self._target, self._mode = target, mode
-        showing = Showing(self.document, target, values=False)
-        self._conformity = Conformity(self.document, showing)
+        self._showing = Showing(self.document, target, values=False)
+        self._conformity = Conformity(self.document)
         self._examples: dict[Hashable, Exchange] = {}
 
     def judge(self, exchange: Exchange) -> list[Finding]:
@@ -51,7 +51,9 @@ class Observed(Ledger):
         operation = self._conformity.operation_of(exchange.request.method, exchange.request.path)
         status = exchange.answer.status
         group = "rejects" if 400 <= status < 500 else "accepts"
-        findings = self._conformity.findings(exchange, operation, group)
+        findings = []
+        for each in self._conformity.findings(exchange, operation):
+            findings.append(self._showing.finding(each, exchange, operation, group))
         if len(self.findings) < MOST:
             self.findings += findings
             for each in findings:
