@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from stub_server.core.problem import UnusableInput
+from stub_server.tools.verify import forms
 from stub_server.tools.verify.findings import CLASSES, GROUPS, Finding, Said, Shown
 from stub_server.tools.verify.forms import FORMS
 from stub_server.tools.verify.outcome import known
@@ -28,7 +29,7 @@ HOSTILE_FINDING = finding(
 
 
 def rendered(form: str, *findings: Finding, overlay: Any = None) -> str:
-    return FORMS[form](report(*findings, overlay=overlay))
+    return forms.rendered(form, report(*findings, overlay=overlay))
 
 
 def as_json(*findings: Finding, overlay: Any = None) -> Any:

@@ -51,7 +51,7 @@ def test_a_class_in_more_than_half_of_the_probed_operations_is_one(
     assert is_everywhere is told[0].title.startswith("everywhere: ")
     assert not told[-1].title.startswith("everywhere")
     if is_everywhere:
-        assert (list(probed[:shown]), shown) == (told[0].operations, told[0].count)
+        assert (list(probed[:shown]), shown) == (told[0].operations, len(told[0].findings))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
             finding("laxer", "listPlans", f"{pointer}/schema", cause="a value that is not listed"),
         ]
     [one] = divergences(found)
-    assert ("filter", 6) == (one.kind, one.count)
+    assert ("filter", 6) == (one.kind, len(one.findings))
     assert "listPlans ignores created_since, search, status" == one.title.replace(
         "status, search", "search, status"
     )
@@ -150,7 +150,7 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
         for number, check in enumerate(checks)
     ]
     [one] = divergences(found)
-    assert 4 == one.count
+    assert 4 == len(one.findings)
     others = [replace(each, target=Said(422, each.cause)) for each in found]
     assert 4 == len(divergences(others))
 

@@ -147,14 +147,10 @@ class Comparing:
         every = [*first, *second, *target]
         is_whole = is_whole and len(first) == len(second)
         if not all(isinstance(entry, dict) and "id" in entry for entry in every):
-            if (
-                all(isinstance(entry, str) for entry in every)
-                and first == second
-                and all(self._follows_from(place, entry) for entry in first)
-            ):
-                if {*target} != {*first}:  # no order is documented
-                    yield Difference(place, first, target)
-            elif len(first) == len(second) == len(target):
+            is_text = all(isinstance(entry, str) for entry in every)
+            if is_text and first == second:  # no order is documented
+                target, first, second = map(sorted, (target, first, second))
+            if len(first) == len(second) == len(target):
                 for entries in zip(target, first, second, strict=True):
                     yield from self._walk(place, *entries)
             elif is_whole:
@@ -250,8 +246,8 @@ class Comparing:
         if self._skew is None or len(self._created) == 1:
             return
         late = theirs - one - self._skew
-        # the request that made the record may have taken longer than this one
-        if abs(late) > _TOLERANCE + self._slowest:
+        # both requests took a while, the one that the skew is of and this one
+        if abs(late) > _TOLERANCE + 2 * self._slowest:
             got = Words(f"a time {abs(late):.0f} s too {'late' if late > 0 else 'early'}")
             yield Difference(place, Words("the time of the change"), got)
 

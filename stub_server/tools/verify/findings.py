@@ -10,6 +10,7 @@ import orjson
 from ...contract.document import Document
 from ...contract.source import fixture
 from ...core.record import Body
+from ...core.text import shortened
 
 CLASSES: dict[str, Body] = fixture("verify.yaml")["classes"]
 """The classes of divergences, with what is said of each. The first that fits names what a probe
@@ -133,11 +134,6 @@ class Divergence:
         return next(iter(self.operations), "")
 
     @property
-    def count(self) -> int:
-        """How often it was found."""
-        return len(self.findings)
-
-    @property
     def cases(self) -> list[tuple[str, str]]:
         """The pairs of operation and group in which it was found.
 
@@ -172,14 +168,14 @@ class Report:
     mode: str
     seconds: float
     requests: int
-    exit: int
     coverage: float
     rows: Rows
     divergences: list[Divergence]
+    hidden: int = 0
+    exit: int = 0
     seed: int = 0
     unreached: list[Unreached] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
-    hidden: int = 0
     tag: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -190,10 +186,16 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
+def cut(text: str, most: int = LONGEST) -> str:
     """A text on one line, cut if it is too long."""
-    text = " ".join(text[: longest * 4].split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return shortened(" ".join(text[: most * 4].split()), most)
+
+
+def row(unseen: str) -> dict[str, str]:
+    """The states of the groups of an operation before any is known; `unseen` is that of what every
+    operation has.
+    """
+    return dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
 
 
 def contract_of(document: Document) -> str:

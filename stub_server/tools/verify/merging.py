@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Any
 
 from ...app import data_dir
 from ...contract.document import Document
@@ -12,7 +13,17 @@ from ...contract.source import unescaped
 from ...core.text import counted
 from ...settings import Overlays
 from .catalogue import below, canonical, located, pointer_of
-from .findings import CLASSES, GROUPS, SEVERITY, Divergence, Finding, Rows, listed
+from .findings import (
+    CLASSES,
+    GROUPS,
+    SEVERITY,
+    Divergence,
+    Finding,
+    Report,
+    Rows,
+    contract_of,
+    listed,
+)
 from .where import Where
 
 EVERYWHERE = "everywhere"
@@ -68,23 +79,34 @@ class Ledger:
         known = self.document.operations
         return {(name, status) for name in operations for status in known[name].responses}
 
-    def coverage(self, pairs: Pairs) -> float:
-        """Per cent of pairs of operation and status that were answered."""
-        return round(100 * len(pairs & self.pairs) / (len(pairs) or 1), 1)
+    def ended(
+        self,
+        divergences: Collection[Divergence],
+        known: Collection[str],
+        reachable: Pairs,
+        rows: Rows,
+        **more: Any,
+    ) -> Report:
+        """The report of these divergences but for those of `known` fingerprints; `rows` has the
+        operations with the states of their groups before.
 
-    def rows(
-        self, operations: Iterable[str], divergences: Iterable[Divergence], unseen: str
-    ) -> Rows:
-        """The states of the groups; `unseen` is that of what every operation has."""
-        rows = {}
-        for name in operations:
-            row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
-            rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
+        Its coverage is how many of the `reachable` statuses were answered.
+        """
+        for name, row in rows.items():
+            row |= dict.fromkeys(self.groups.get(name, ()), "ok")
         for divergence in divergences:
             for name, group in divergence.cases:
                 if name in rows:
                     rows[name][group] = "diverges"
-        return rows
+        shown = [each for each in divergences if each.fingerprint not in known]
+        return Report(
+            contract=contract_of(self.document),
+            coverage=round(100 * len(reachable & self.pairs) / (len(reachable) or 1), 1),
+            rows=rows,
+            divergences=shown,
+            hidden=len(divergences) - len(shown),
+            **more,
+        )
 
     def divergences(self) -> list[Divergence]:
         """The divergences: first what costs data or money, then in the order of `CLASSES`.

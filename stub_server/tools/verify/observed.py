@@ -5,13 +5,12 @@ What a proxy has passed on is judged in a thread of its own: a line for each exc
 newest ones are kept.
 """
 
-import threading
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from queue import Queue
 from time import time
 
 import httpx2
@@ -21,7 +20,7 @@ from ...settings import Overlays
 from .conformity import Conformity
 from .correcting import correct
 from .exchange import Answer, Exchange
-from .findings import Finding, Report, contract_of
+from .findings import Finding, Report, row
 from .har import archive_of, entry_of
 from .merging import Ledger
 from .proxy import OWN, Passed
@@ -54,34 +53,32 @@ class Observed(Ledger):
         findings = []
         for each in self._conformity.findings(exchange, operation):
             findings.append(self._showing.finding(each, exchange, operation, group))
+        places = [(each.kind, each.pointer) for each in findings]
         if len(self.findings) < MOST:
             self.findings += findings
-            for each in findings:
-                self._examples.setdefault((each.kind, each.pointer, each.cause), exchange)
+            self._examples.setdefault((operation and operation.id, status, *places), exchange)
         if operation is not None:
             self.requests += 1
             self.answered(operation.id, status, group)
-            self._examples.setdefault((operation.id, status), exchange)
         return findings
 
-    def report(self, seconds: float) -> Report:
-        """The report of what was seen until now.
+    def report(self, seconds: float, known: Collection[str] = ()) -> Report:
+        """The report of what was seen until now, without divergences of known fingerprints.
 
         Its coverage is the share of all documented statuses.
         """
-        operations, divergences = self.document.operations, self.divergences()
-        seen = [name for name in operations if name in self.groups]
-        return Report(
+        report = self.ended(
+            self.divergences(),
+            known,
+            self.documented(self.document.operations),
+            {name: row("none") for name in self.document.operations if name in self.groups},
             target=self._target,
-            contract=contract_of(self.document),
             mode=self._mode,
             seconds=seconds,
             requests=self.requests,
-            exit=1 if divergences else 0 if self.requests else 3,
-            coverage=self.coverage(self.documented(operations)),
-            rows=self.rows(seen, divergences, "none"),
-            divergences=divergences,
         )
+        report.exit = 1 if report.divergences else 0 if self.findings or self.requests else 3
+        return report
 
     async def correct(self, report: Report) -> None:
         """Set the actions of the divergences that an overlay closes.
@@ -109,23 +106,21 @@ class Watching:
         self._began = time()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
-        self._waiting: Queue[Passed | None] = Queue()
+        self._waiting: deque[Passed] = deque()
         self._kept: deque[tuple[Passed, list[str]]] = deque(maxlen=KEPT)
-        self._thread = threading.Thread(target=self._run, name="judging", daemon=True)
-        self._thread.start()
+        self._judging = ThreadPoolExecutor(1, "judging")
 
     def passed(self, passed: Passed) -> None:
         """Take an exchange, without waiting."""
-        waiting = sum(map(_size, [*self._waiting.queue]))
-        if len(self._waiting.queue) >= MOST_WAITING or waiting > MOST_WAITING_BYTES:
+        if len(self._waiting) >= MOST_WAITING or _size([*self._waiting]) > MOST_WAITING_BYTES:
             self.unjudged["more requests than could be judged"] += 1
         else:
-            self._waiting.put(passed)
+            self._waiting.append(passed)
+            self._judging.submit(self._judge)
 
     def report(self) -> Report:
         """Judge what still waits, and report."""
-        self._waiting.put(None)
-        self._thread.join()
+        self._judging.shutdown()
         return self.observed.report(time() - self._began)
 
     async def own(self, path: str) -> tuple[int, bytes]:
@@ -141,13 +136,10 @@ class Watching:
             entries.append(shown | {"_classes": classes, "_notJudged": passed.unread})
         return 200, archive_of(entries)
 
-    def _run(self) -> None:
-        while (passed := self._waiting.get()) is not None:
-            self._judge(passed)
-
-    def _judge(self, passed: Passed) -> None:
-        request, answer = passed.exchange
-        unread, classes = passed.unread, list[str]()
+    def _judge(self) -> None:
+        """Judge the exchange that has waited longest."""
+        passed = self._waiting.popleft()
+        (request, answer), unread, classes = passed.exchange, passed.unread, list[str]()
         body = None if unread else decoded(answer)
         if body is not None:
             passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
@@ -157,12 +149,17 @@ class Watching:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
         self._kept.append((passed._replace(unread=unread), classes))
-        while sum(_size(each) for each, _ in self._kept) > MOST_BYTES:
+        while _size(each for each, _ in self._kept) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         shown = self._showing.line(request)
         with suppress(OSError):  # nobody reads the lines any more
             self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
+
+
+def _size(kept: Iterable[Passed]) -> int:
+    """The bytes of bodies."""
+    return sum(len(each.exchange.request.body) + len(each.exchange.answer.body) for each in kept)
 
 
 def decoded(answer: Answer) -> bytes | None:
@@ -193,8 +190,3 @@ def _codings() -> set[str]:
     """
     with httpx2.Client() as client:
         return {"", "identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
-
-
-def _size(passed: Passed) -> int:
-    request, answer = passed.exchange
-    return len(request.body) + len(answer.body)

@@ -10,11 +10,11 @@ from time import monotonic
 import orjson
 
 from ...contract.document import Document, Operation, Response
-from ...contract.source import read_text
+from ...contract.source import fixture, read_text
 from ...core.problem import UnusableInput
 from ...settings import Overlays
-from .findings import CLASSES, Report, Unreached, contract_of
-from .forms import FORMS, notes, overlay
+from .findings import CLASSES, Report, Unreached, row
+from .forms import FORMS, notes, overlay, rendered
 from .har import read
 from .observed import Observed
 from .options import Options
@@ -22,29 +22,19 @@ from .probes import costs
 from .run import Runner
 from .target import PERSON
 
-_CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
-_TOO_LARGE = "the contract does not say how large a body may be"
-_BUSY = "only a busy or broken server answers this"
+_DIVERGES, _FAILED, _TOO_LITTLE = range(1, 4)
 _OF_KEYS = frozenset(("ip_not_allowed",))
-_ELSEWHERE = {
-    413: _TOO_LARGE,
-    408: _BUSY,
-    429: _BUSY,
-    500: _BUSY,
-    502: _BUSY,
-    503: _BUSY,
-    504: _BUSY,
-}
+_ELSEWHERE: dict[str, str] = fixture("verify.yaml")["unreached"]
 
 
 def check_names(options: Options, document: Document) -> None:
     """Check that everything in `only` and `skip` exists. Raises UnusableInput."""
     tags = {operation.tag: None for operation in document.operations.values()}
     for name in (*options.only, *options.skip):
-        if name not in document.operations and name not in tags and name not in CLASSES:
-            message = f"{name}: is not an operationId, a tag or a class."
+        if name not in (*document.operations, *tags, *CLASSES):
             raise UnusableInput(
-                f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}."
+                f"{name}: is not an operationId, a tag or a class."
+                f" Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}."
             )
 
 
@@ -65,16 +55,14 @@ def of_recorded(
     observed = Observed(url or "recorded traffic", "har", overlays)
     for exchange in archive.exchanges:
         observed.judge(exchange)
-    report = observed.report(monotonic() - began)
+    report = observed.report(monotonic() - began, known)
     left_out = sorted(archive.left_out.items())
     report.notes = [f"Not judged: {count:,} ({reason})." for reason, count in left_out]
-    if not report.requests and not report.divergences:
+    if not observed.requests and not observed.findings:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
         raise UnusableInput(" ".join([message, *report.notes]))
-    hide(report, known)
     if corrects:
         asyncio.run(observed.correct(report))
-    report.exit = _DIVERGES if report.divergences else _CONFORMS
     return report
 
 
@@ -117,7 +105,7 @@ def written(
     if corrections is not None:
         save(corrections, overlay(report))
     for form, file in forms:
-        text = FORMS[form](report)
+        text = rendered(form, report)
         if file is None:
             yield text
         else:
@@ -139,23 +127,21 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
             divergences.append(each)
     unreached = [*_unreached(run)]
     away = {(each.operation, each.status) for each in unreached if each.reason}
-    report = Report(
+    report = run.ended(
+        divergences,
+        known,
+        run.documented(run.chosen) - away,
+        {name: row("unreached") for name in run.chosen},
         target=options.url,
-        contract=contract_of(run.document),
         mode="write" if options.write else "read",
         seed=options.seed,
         seconds=round(run.end.seconds, 1),
         requests=run.target.requests,
-        exit=_CONFORMS,
-        coverage=run.coverage(run.documented(run.chosen) - away),
-        rows=run.rows(run.chosen, divergences, "unreached"),
         unreached=unreached,
-        divergences=divergences,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
         notes=notes(run),
     )
-    hide(report, known)
     if report.divergences and not run.end.is_interrupted:
         report.exit = _DIVERGES
     elif not run.groups or run.end.is_interrupted:
@@ -165,12 +151,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     return report
-
-
-def hide(report: Report, known: Collection[str]) -> None:
-    """Leave out the divergences whose fingerprints are known, and count them."""
-    shown = [divergence for divergence in report.divergences if divergence.fingerprint not in known]
-    report.hidden, report.divergences = len(report.divergences) - len(shown), shown
 
 
 def _unreached(run: Runner) -> Iterator[Unreached]:
@@ -188,8 +168,8 @@ def _reason(run: Runner, operation: Operation, response: Response) -> str:
     status, rights, options = response.status, run.rights, run.options
     if operation.id in rights.closed:
         return rights.closed[operation.id]
-    if status in _ELSEWHERE:
-        return _ELSEWHERE[status]
+    if str(status) in _ELSEWHERE:
+        return _ELSEWHERE[str(status)]
     if not options.write:
         if operation.method != "GET" or status in (403, 409):
             return "needs --write"

@@ -124,6 +124,7 @@ class Showing:
             expected=expected._replace(excerpt=self._text(expected.excerpt)),
             operation=found.operation or (operation.id if operation is not None else ""),
             group=group,
+            got=got if self._values else None,
             request=self.shown(exchange.request, operation),
             target=said,
         )
