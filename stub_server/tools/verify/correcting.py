@@ -2,7 +2,7 @@
 that they do.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,15 +38,11 @@ _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}
 async def correct_run(run: Runner, report: Report, progress: Callable[[int, int], None]) -> None:
     """Set the actions of the divergences of a run that an overlay closes: another run that follows
     it is silent.
-
-    The requests and seconds of that run are added to the report.
     """
 
     async def again(file: Path) -> Collection[Finding] | None:
         options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
-        report.requests += second.target.requests
-        report.seconds = round(report.seconds + second.end.seconds, 1)
         report.left_behind += second.cleanup.left_behind
         return None if second.end.is_early else second.findings
 
@@ -57,28 +53,28 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
     """Set the actions of the divergences that an overlay closes, each of them proved: no finding is
     left, and no class of findings is new at its operations.
     """
-    for each in divergences:
-        each.is_tried = True
-        actions = _unlike([*_actions_of(each, seen.document)])
-        each.overlay = {"actions": actions} if actions else None
-    candidates = [each for each in divergences if each.overlay]
+    followed: list[Divergence] = []
+    closed: list[Divergence] = []
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"
-        followed = _followed(candidates, seen.overlays, file)
-        after = await again(file) if followed else None
+        for each in divergences:
+            actions = _unlike(_actions_of(each, seen.document))
+            each.is_tried, each.overlay = True, {"actions": actions}
+            if actions and _starts([*followed, each], seen.overlays, file):
+                followed.append(each)
+        after = await again(file) if _starts(followed, seen.overlays, file) else None
         left = set(map(_key, after or ()))
         new = {key[:2] for key in left} - {_key(each)[:2] for each in seen.findings}
-        closed = []
         for each in followed if after is not None else ():
             changed = {operation for _, operation in new}.intersection(each.operations)
             if not changed and left.isdisjoint(map(_key, each.findings)):
                 closed.append(each)
         # Only these are written as actions; the others are comments.
-        assumed = [each for each in closed if each.basis == "assumed"]
-        written = _followed(assumed, seen.overlays, file)
-    for each in candidates:
-        if each not in closed or (each in assumed and each not in written):
-            each.overlay = None
+        written = [each for each in closed if each.basis == "assumed"]
+        if not _starts(written, seen.overlays, file):
+            closed = [each for each in closed if each not in written]
+    for each in divergences:
+        each.overlay = each.overlay if each in closed else None
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
@@ -86,28 +82,18 @@ def _key(finding: Finding) -> tuple[str, str, str]:
     return finding.kind, finding.operation, finding.pointer or finding.cause
 
 
-def _followed(candidates: list[Divergence], overlays: Overlays, file: Path) -> list[Divergence]:
-    """The candidates with which a server starts. `file` has their actions then."""
-
-    def starts(some: list[Divergence]) -> bool:
-        actions = _unlike([action for each in some for action in (each.overlay or {})["actions"]])
-        file.write_text(yaml.safe_dump({**_HEAD, "actions": actions}), encoding="utf-8")
-        with suppress(ContractError):
-            Twin(_SEED, (*overlays, file))
-            return True
-        return False
-
-    if not candidates or starts(candidates):
-        return candidates
-    followed: list[Divergence] = []
-    for each in candidates:
-        if starts([*followed, each]):
-            followed.append(each)
-    starts(followed)
-    return followed
+def _starts(corrected: Collection[Divergence], overlays: Overlays, file: Path) -> bool:
+    """Whether a server starts with the actions of some divergences, which `file` has then."""
+    actions = [action for each in corrected for action in (each.overlay or {})["actions"]]
+    text = yaml.safe_dump({**_HEAD, "actions": _unlike(actions)})
+    file.write_text(text, encoding="utf-8")
+    with suppress(ContractError):
+        Twin(_SEED, (*overlays, file))
+        return True
+    return False
 
 
-def _unlike(actions: list[Action]) -> list[Action]:
+def _unlike(actions: Iterable[Action]) -> list[Action]:
     return [*{orjson.dumps(action): action for action in actions}.values()]
 
 

@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from collections import Counter
+from collections.abc import Iterable
 from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,10 +69,10 @@ def read(file: Path, base_url: str | None = None) -> Archive:
     return Archive(exchanges, left_out)
 
 
-def archive_of(entries: list[Body]) -> bytes:
+def archive_of(entries: Iterable[Body | orjson.Fragment]) -> bytes:
     """An archive with these entries."""
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
-    return orjson.dumps({"log": {**head, "entries": entries}})
+    return orjson.dumps({"log": {**head, "entries": [*entries]}})
 
 
 def entry_of(exchange: Exchange, at: float, base_url: str) -> Body:

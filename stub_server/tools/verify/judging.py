@@ -23,13 +23,11 @@ from .catalogue import (
 )
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, instant_of
-from .conformity import Conformity
 from .exchange import Answer, Exchange, base_of, code_of
 from .findings import BESIDE, CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
-from .showing import Showing
 from .target import Rights, Target
 
 _INVALID = (400, 422)
@@ -74,16 +72,14 @@ class Run(Ledger):
 
     def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
         """Raises ContractError."""
-        super().__init__(options.overlays)
+        super().__init__(options.overlays, base_of(options.url), values=options.write)
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
         self.target = Target(options, on_exchange)
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.showing = Showing(document, base_of(options.url), values=options.write)
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
-        self.conformity = Conformity(document)
         self.rights = Rights()
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]

@@ -13,6 +13,7 @@ from ...contract.source import unescaped
 from ...core.text import counted
 from ...settings import Overlays
 from .catalogue import below, canonical, located, pointer_of
+from .conformity import Conformity
 from .findings import (
     CLASSES,
     GROUPS,
@@ -24,6 +25,7 @@ from .findings import (
     contract_of,
     listed,
 )
+from .showing import Showing
 from .where import Where
 
 EVERYWHERE = "everywhere"
@@ -58,10 +60,12 @@ class Ledger:
     `pairs` are those of answers; `groups` are by operationId, `suspected` by class.
     """
 
-    def __init__(self, overlays: Overlays) -> None:
-        """Raises ContractError."""
+    def __init__(self, overlays: Overlays, address: str, *, values: bool) -> None:
+        """Without `values`, no report shows the values of records. Raises ContractError."""
         self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
         self.document = self._where.document
+        self.showing = Showing(self.document, address, values=values)
+        self.conformity = Conformity(self.document)
         self.findings: list[Finding] = []
         self.pairs: Pairs = set()
         self.groups: dict[str, set[str]] = defaultdict(set)

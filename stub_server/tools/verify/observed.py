@@ -6,7 +6,7 @@ newest ones are kept.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -17,7 +17,6 @@ import httpx2
 import orjson
 
 from ...settings import Overlays
-from .conformity import Conformity
 from .correcting import correct
 from .exchange import Answer, Exchange
 from .findings import Finding, Report, row
@@ -28,7 +27,7 @@ from .showing import Showing
 
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
-"""Exchanges of a proxy that are kept, and bytes of their bodies."""
+"""Exchanges of a proxy that are kept, and their bytes."""
 MOST_WAITING, MOST_WAITING_BYTES = 1_000, 256 * 1024 * 1024
 """Exchanges that wait to be judged, and bytes of their bodies."""
 
@@ -38,21 +37,19 @@ class Observed(Ledger):
 
     def __init__(self, target: str, mode: str, overlays: Overlays) -> None:
         """`mode` is `har` or `proxy`. Raises ContractError."""
-        super().__init__(overlays)
+        super().__init__(overlays, target, values=False)
         self.requests = 0
         self._target, self._mode = target, mode
-        self._showing = Showing(self.document, target, values=False)
-        self._conformity = Conformity(self.document)
         self._examples: dict[Hashable, Exchange] = {}
 
     def judge(self, exchange: Exchange) -> list[Finding]:
         """In what an exchange departs. Requests that are no operation are not counted."""
-        operation = self._conformity.operation_of(exchange.request.method, exchange.request.path)
+        operation = self.conformity.operation_of(exchange.request.method, exchange.request.path)
         status = exchange.answer.status
         group = "rejects" if 400 <= status < 500 else "accepts"
         findings = []
-        for each in self._conformity.findings(exchange, operation):
-            findings.append(self._showing.finding(each, exchange, operation, group))
+        for each in self.conformity.findings(exchange, operation):
+            findings.append(self.showing.finding(each, exchange, operation, group))
         places = [(each.kind, each.pointer) for each in findings]
         if len(self.findings) < MOST:
             self.findings += findings
@@ -107,12 +104,14 @@ class Watching:
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
         self._waiting: deque[Passed] = deque()
-        self._kept: deque[tuple[Passed, list[str]]] = deque(maxlen=KEPT)
+        self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
         self._judging = ThreadPoolExecutor(1, "judging")
 
     def passed(self, passed: Passed) -> None:
         """Take an exchange, without waiting."""
-        if len(self._waiting) >= MOST_WAITING or _size([*self._waiting]) > MOST_WAITING_BYTES:
+        waiting = [*self._waiting]
+        sizes = (len(request.body) + len(answer.body) for (request, answer), *_ in waiting)
+        if len(waiting) >= MOST_WAITING or sum(sizes) > MOST_WAITING_BYTES:
             self.unjudged["more requests than could be judged"] += 1
         else:
             self._waiting.append(passed)
@@ -130,36 +129,27 @@ class Watching:
         if path != f"{OWN}exchanges":
             message = f"Ask for {OWN}exchanges, which is an HTTP archive."
             return 404, orjson.dumps({"error": True, "message": message})
-        entries = []
-        for passed, classes in [*self._kept]:
-            shown = entry_of(self._showing.redacted(passed.exchange), passed.at, self._target)
-            entries.append(shown | {"_classes": classes, "_notJudged": passed.unread})
-        return 200, archive_of(entries)
+        return 200, archive_of(map(orjson.Fragment, [*self._kept]))
 
     def _judge(self) -> None:
         """Judge the exchange that has waited longest."""
-        passed = self._waiting.popleft()
-        (request, answer), unread, classes = passed.exchange, passed.unread, list[str]()
-        body = None if unread else decoded(answer)
+        (request, answer), at, unread = self._waiting.popleft()
+        body, classes = None if unread else decoded(answer), list[str]()
         if body is not None:
-            passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
-            found = self.observed.judge(passed.exchange)
+            answer = answer._replace(body=body)
+            found = self.observed.judge(Exchange(request, answer))
             classes = [*dict.fromkeys(each.kind for each in found)]
         else:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
-        self._kept.append((passed._replace(unread=unread), classes))
-        while _size(each for each, _ in self._kept) > MOST_BYTES:
+        shown = entry_of(self._showing.redacted(Exchange(request, answer)), at, self._target)
+        self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread}))
+        while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
-        shown = self._showing.line(request)
         with suppress(OSError):  # nobody reads the lines any more
-            self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
-
-
-def _size(kept: Iterable[Passed]) -> int:
-    """The bytes of bodies."""
-    return sum(len(each.exchange.request.body) + len(each.exchange.answer.body) for each in kept)
+            line = self._showing.line(request)
+            self._say(f"{request.method:<6} {line}  {answer.status or '---'}  {word}")
 
 
 def decoded(answer: Answer) -> bytes | None:

@@ -29,7 +29,6 @@ _KINDS = {
 }
 _SECRET = frozenset((*SECRET_HEADERS, "set-cookie"))
 _NOT_REPEATED = MADE_ANEW | {"accept", "cookie", "user-agent"}
-_TOKEN = "Bearer $TOKEN"  # noqa: S105 - the variable that a shell reads
 _IS_NAME = re.compile(r"v[0-9]+|[^0-9]*").fullmatch
 _PLAIN = frozenset(("integer", "number", "boolean"))
 
@@ -98,14 +97,13 @@ class Showing:
         repeated = {}
         for name, value in headers:
             if name.lower() not in _NOT_REPEATED and value.isprintable():
-                is_token = name.lower() == "authorization"
-                repeated[name.lower()] = _TOKEN if is_token else value
+                repeated[name.lower()] = value
+        if repeated.pop("authorization", None) is not None:
+            rest = f' -H "Authorization: Bearer $TOKEN"{rest}'  # which a shell reads
         curl = command(
             method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
         )
-        # A shell inserts the value only between double quotes.
-        sent = f"Authorization: {_TOKEN}"
-        return Shown(method, path, (curl or "").replace(f"'{sent}'", f'"{sent}"', 1) + rest)
+        return Shown(method, path, (curl or "") + rest)
 
     def finding(
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
@@ -177,11 +175,8 @@ def outlined(path: str) -> str:
 
 def _credentials(headers: Headers) -> list[str]:
     """The credentials of a request, each also without the name of its scheme; the longest first."""
-    values = [value for name, value in headers if name.lower() in _SECRET]
-    parts = {
-        part
-        for value in values
-        for part in (value, value.partition(" ")[2].strip())
-        if len(part) >= _SHORTEST
-    }
-    return sorted(parts, key=lambda part: (-len(part), part))
+    parts = set[str]()
+    for name, value in headers:
+        if name.lower() in _SECRET:
+            parts |= {value, value.partition(" ")[2].strip()}
+    return sorted((part for part in parts if len(part) >= _SHORTEST), key=len, reverse=True)
