@@ -39,7 +39,7 @@ def finding(
         operation=operation,
         group="accepts",
         pointer=pointer,
-        cause="name: longest text",
+        tries="longest text",
         title="a name of 120 characters is refused",
         request=Shown(
             "POST",

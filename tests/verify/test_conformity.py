@@ -108,9 +108,9 @@ def test_members_of_records_are_found_once_each_whatever_else_is_wrong(
     seen = found(conformity, exchange("GET", CUSTOMERS, 200, page))
     records = "#/components/schemas/Customer/properties"
     assert sorted(kinds(seen)) == [
-        ("schema", f"{records}/createdAt"),
+        ("schema", f"{records}/createdAt/format"),
         ("schema", f"{records}/email"),
-        ("schema", f"{records}/name"),
+        ("schema", f"{records}/name/type"),
         ("undocumented-field", f"{records}/nickname"),
         ("undocumented-field", "#/components/schemas/Pagination/properties/next"),
     ]

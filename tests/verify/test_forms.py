@@ -21,7 +21,7 @@ from .reports import HOSTILE, NAME, OVERLAY, finding, of_every_class, report
 HOSTILE_OVERLAY = {"target": "$", "update": {HOSTILE: HOSTILE}}
 HOSTILE_FINDING = finding(
     title=HOSTILE,
-    cause=HOSTILE,
+    tries=HOSTILE,
     request=Shown("POST", HOSTILE, f"curl '{HOSTILE}'"),
     target=Said(500, HOSTILE),
     expected=Said(0, HOSTILE),
@@ -46,7 +46,7 @@ def as_junit(*findings: Finding) -> ElementTree.Element:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_shows_each_divergence_whole(form: str) -> None:
-    text = rendered(form, *of_every_class(), finding("laxer", "listOrders", "", cause="null"))
+    text = rendered(form, *of_every_class(), finding("laxer", "listOrders", "", tries="null"))
     for fact in (
         "https://api.example.com",
         "2.0.0 (1f2e3d4c)",

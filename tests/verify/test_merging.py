@@ -26,7 +26,7 @@ def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_clas
     None
 ):
     found = [
-        finding(kind, name, cause=name, pointer="")
+        finding(kind, name, f"#/paths/{name}", tries=name)
         for kind in CLASSES
         for name in (EVERY[9], EVERY[2])
     ]
@@ -94,10 +94,9 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
                 "filter",
                 "listPlans",
                 pointer,
-                cause="plans",
                 title=f"listPlans · {name}=x: plans has more.",
             ),
-            finding("laxer", "listPlans", f"{pointer}/schema", cause="a value that is not listed"),
+            finding("laxer", "listPlans", f"{pointer}/schema", tries="a value that is not listed"),
         ]
     [one] = divergences(found)
     assert ("filter", 6) == (one.kind, len(one.findings))
@@ -109,21 +108,21 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
 def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
     members = ("name", "email", "document")
     found = [
-        finding("laxer", pointer=NAME.replace("name", member), cause="null") for member in members
+        finding("laxer", pointer=NAME.replace("name", member), tries="null") for member in members
     ]
     [one] = divergences(found)
     assert one.title.endswith("(and 2 other places)")
     sizes = [
-        replace(each, cause=f"{size} characters")
+        replace(each, tries=f"{size} characters")
         for size, each in zip((121, 255, 41), found, strict=True)
     ]
-    assert 2 == len(divergences([*sizes, *(replace(each, cause="left out") for each in found)]))
+    assert 2 == len(divergences([*sizes, *(replace(each, tries="left out") for each in found)]))
 
 
 def test_what_an_operation_does_not_store_is_one_divergence() -> None:
     place = "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/"
     found = [
-        finding("not-persisted", pointer=place + name, cause=name)
+        finding("not-persisted", pointer=place + name, tries=name)
         for name in ("metadata", "phones")
     ]
     [one] = divergences(found)
@@ -131,7 +130,7 @@ def test_what_an_operation_does_not_store_is_one_divergence() -> None:
 
 
 def test_a_member_that_is_not_stored_is_not_told_again_as_one_that_answers_lack() -> None:
-    lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones", cause="lacks")
+    lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones")
     lost = finding("not-persisted", pointer="#/components/schemas/CustomerCreate/properties/phones")
     [one] = divergences([lacks, lost])
     assert [lost, lost] == one.findings
@@ -144,20 +143,20 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
     found = [
         finding(
             "stricter",
-            cause=check,
+            tries=check,
             target=Said(422, f'{{"message":"items: send a list.","request_id":"req_{number}a"}}'),
         )
         for number, check in enumerate(checks)
     ]
     [one] = divergences(found)
     assert 4 == len(one.findings)
-    others = [replace(each, target=Said(422, each.cause)) for each in found]
+    others = [replace(each, target=Said(422, each.tries)) for each in found]
     assert 4 == len(divergences(others))
 
 
 def test_records_that_other_probes_need_are_refused_for_one_cause() -> None:
     found = [
-        finding("stricter", cause=f"make {role}", group="setup")
+        finding("stricter", tries=f"make {role}", group="setup")
         for role in ("the plan", "the plan more")
     ]
     assert 1 == len(divergences(found))

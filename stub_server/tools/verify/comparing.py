@@ -19,8 +19,8 @@ from .probes import Names, Roles, is_id
 _TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
 _MISSING = object()
 """In place of a member that the target does not have."""
-_Write = tuple[Operation, Any, str]
-"""An operation, what its body has in some place, and in which of its members."""
+_Write = tuple[Operation, str, Any]
+"""An operation, and a member of its body with its value."""
 
 
 class Difference(NamedTuple):
@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the
     class depends on the probe. It is `filter` if the list has records of others, and `missing` if
     the target has no such member: that is a departure only if it was written. `writer` is the
-    operation that wrote the value, and `member` where in its body.
+    operation that wrote the value, in a `member` of its body, or deleted the record.
     """
 
     at: Steps
@@ -64,19 +64,19 @@ class Comparing:
         self.deleted: dict[str, Operation] = {}
         """By the id of a record, the operation that has deleted it."""
         # by the record of the first twin, the newest first
-        self._written: dict[str, list[_Write]] = {}
+        self._written: dict[str, list[tuple[Operation, Body]]] = {}
         self._skew: float | None = None  # seconds that the target's clock is ahead of the twins'
         self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
-        self._sent |= {_folded(leaf) for leaf in leaves(value)}
+        self._sent |= {folded(leaf) for leaf in leaves(value)}
 
-    def wrote(self, operation: Operation, record: str, body: Any) -> None:
+    def wrote(self, operation: Operation, record: str, body: Body) -> None:
         """Note what an accepted request has written to a record of the first twin: an answer that
         lacks it shows that it was not stored.
         """
-        self._written.setdefault(record, []).insert(0, (operation, body, ""))
+        self._written.setdefault(record, []).insert(0, (operation, body))
 
     def differences(
         self, target: Any, first: Any, second: Any, took: float, entries: Steps | None = None
@@ -91,33 +91,28 @@ class Comparing:
         else:
             target, first, second = (at(answer, entries) for answer in (target, first, second))
             found = self._list(entries, target, first, second, is_whole=False)
-        return (each for each in found if each.kind != "missing")
+        return found
 
     def _walk(
         self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write] = ()
     ) -> Iterator[Difference]:
-        """`writes` are those whose bodies have a value in this place."""
+        """`writes` are those of a member that has this place in it."""
         found: Iterator[Difference]
         if target is _MISSING:
             found = iter([Difference(place, first, Words("nothing"), "missing")])
         elif isinstance(first, dict) and isinstance(second, dict):
-            found = self._members(
-                place,
-                target,
-                first,
-                second,
-                [*self._written.get(str(first.get("id")), ()), *writes],
-            )
+            found = self._members(place, target, first, second, writes)
         elif isinstance(first, list) and isinstance(second, list):
             found = self._list(place, target, first, second)
         else:
             found = self._leaf(place, target, first, second)
         for each in found:
-            for writer, body, member in writes if each.at == place else ():
-                if each.expected in (body, *(body if isinstance(body, list) else ())):
+            for writer, member, value in writes if each.at == place else ():
+                if each.expected == value or each.expected in leaves(value):
                     each = each._replace(kind="not-persisted", writer=writer, member=member)
                     break
-            yield each
+            if each.kind != "missing":
+                yield each
 
     def _members(
         self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write]
@@ -125,17 +120,15 @@ class Comparing:
         if not isinstance(target, dict):
             return  # the schema finds it
         unknown = [target[name] for name in target.keys() - first.keys()]
+        bodies = self._written.get(str(first.get("id")), ())
         for name, one in first.items():
             two, theirs = second.get(name, _MISSING), target.get(name, _MISSING)
             # where only its name is unknown, it has another one, which the schema finds
             is_alike = one == two or (is_id(one) and self._roles.role(one, two) is not None)
             if two is _MISSING or (theirs is _MISSING and (not is_alike or one in unknown)):
                 continue
-            inside = []
-            for writer, body, member in writes:
-                if isinstance(body, dict) and name in body:
-                    inside.append((writer, body[name], member or name))
-            yield from self._walk((*place, name), theirs, one, two, inside)
+            own = [(writer, name, body[name]) for writer, body in bodies if name in body]
+            yield from self._walk((*place, name), theirs, one, two, [*own, *writes])
         if first == second and unknown:
             yield Difference(place, first, target, "missing")
 
@@ -179,8 +172,8 @@ class Comparing:
         others = listed.keys() - named.keys()
         gone = others & self.deleted.keys()
         if gone:
-            got = Words(f"the deleted record {min(gone)}")
-            yield Difference(place, Words("no record that was deleted"), got, "not-deleted")
+            got, wanted = Words(f"the deleted record {min(gone)}"), Words("no deleted record")
+            yield Difference(place, wanted, got, "not-deleted", self.deleted[min(gone)])
         if whole and others > gone:
             kind = "list" if others - gone <= self._roles.own else "filter"
             yield Difference(
@@ -192,7 +185,7 @@ class Comparing:
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
         elif one is not None and two is not None:
-            if first == second and _folded(first) in self._sent:
+            if first == second and folded(first) in self._sent:
                 if instant_of(target) != one:
                     yield Difference(place, first, target)
             elif abs(one - two) <= _TOLERANCE:
@@ -216,7 +209,7 @@ class Comparing:
 
         Numbers are always computed.
         """
-        if _kind(value) is float or _folded(value) in self._sent:
+        if _kind(value) is float or folded(value) in self._sent:
             return True
         return value in self._defaults.get(place[-1] if place else "", ())
 
@@ -252,7 +245,8 @@ class Comparing:
             yield Difference(place, Words("the time of the change"), got)
 
 
-def _folded(value: Any) -> Any:
+def folded(value: Any) -> Any:
+    """A text without its case; any other value as it is."""
     return value.casefold() if isinstance(value, str) else value
 
 

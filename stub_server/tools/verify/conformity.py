@@ -63,17 +63,17 @@ class Conformity:
             expected = Said(next(iter(operation.successes), 200), "an answer of the contract")
             response = operation.responses.get(status)
         if status == 0:
-            yield Finding("transport", at, "", f"{name} has no whole answer.", expected)
+            yield Finding("transport", at, f"{name} has no whole answer.", expected)
         elif operation is not None and self._is_missing(exchange, response):
             title = f"{name} does not exist: {status} without an error of the contract."
-            yield Finding("missing-operation", at, "", title, expected)
+            yield Finding("missing-operation", at, title, expected)
         elif status >= 500 and response is None:
-            yield Finding("server-error", at, "", f"{name} fails with {status}.", expected)
+            yield Finding("server-error", at, f"{name} fails with {status}.", expected)
         elif operation is not None:
             yield from self._compared(exchange, operation, response)
         elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
             title = f"{name} is answered {status}, and the contract does not have it."
-            yield Finding("undocumented-operation", at, "", title, expected)
+            yield Finding("undocumented-operation", at, title, expected)
 
     def learn_nowhere(self, exchange: Exchange) -> None:
         """Learn from the answer to a path that does not exist: any other 404 comes from
@@ -95,7 +95,7 @@ class Conformity:
                 title = f"{operation.id} answers {status}, which the contract does not list."
                 known = ", ".join(map(str, operation.responses))
                 expected = Said(next(iter(operation.responses)), f"one of {known}")
-                yield Finding("undocumented-status", at, str(status), title, expected)
+                yield Finding("undocumented-status", at, title, expected)
             return
         raw = operation.raw["responses"][str(status)]
         at = raw.get("$ref") or below(at, status)
@@ -105,7 +105,7 @@ class Conformity:
                 f"{operation.id} refuses with {status} {code}, which the contract does not list."
             )
             expected = Said(status, f"code: one of {', '.join(response.codes)}")
-            yield Finding("error-code", below(at, "x-codes"), f"{status} code", title, expected)
+            yield Finding("error-code", below(at, "x-codes"), title, expected)
             body = {**body, "code": response.codes[0]}
         says = f"{operation.id} answers {status}"
         if not is_head:
@@ -118,7 +118,7 @@ class Conformity:
                 node = self._document.resolve(raw)["headers"][name]
                 where = node.get("$ref") or below(at, "headers", name)
                 title = f"{says} without the header {name}."
-                yield Finding("missing-header", where, name, title, Said(status, f"header {name}"))
+                yield Finding("missing-header", where, title, Said(status, f"header {name}"))
 
     def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""
@@ -151,7 +151,7 @@ class Conformity:
             yield from self._content(says, answer.status, where, schema, body)
         if wrong:
             title = f"{says} {wrong}; the contract has {wanted}."
-            yield Finding("schema", at, wrong, title, Said(answer.status, wanted))
+            yield Finding("schema", at, title, Said(answer.status, wanted))
 
     def _content(
         self, says: str, status: int, pointer: str, schema: Any, body: Any
@@ -169,7 +169,7 @@ class Conformity:
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
             title = f"{says} with a body that is too deep or too large to be compared."
-            yield Finding("schema", root, "large", title, Said(status, "a valid body"))
+            yield Finding("schema", root, title, Said(status, "a valid body"))
             return
         found: dict[str, Finding] = {}
         for error in islice(validator.iter_errors(body), _MOST_ERRORS):
@@ -188,22 +188,20 @@ class Conformity:
             at = ["properties", *lacking] if len(lacking) == 1 else ["required"]
             where = canonical(self._document, below(pointer, *at))
             names = ", ".join(above + each for each in lacking)
-            yield Finding("schema", where, "lacks", f"{says} without {names}.", Said(status, names))
+            yield Finding("schema", where, f"{says} without {names}.", Said(status, names))
         elif keyword == "additionalProperties":
             for unknown in error.kind.unexpected:
                 shown, got = above + unknown, Got(above + unknown, error.instance[unknown])
                 title = f"{says} with the member {shown}, which the contract does not have."
                 where = canonical(self._document, below(pointer, "properties", unknown))
-                yield Finding(
-                    "undocumented-field", where, "", title, Said(status, f"no {shown}"), got
-                )
+                yield Finding("undocumented-field", where, title, Said(status, f"no {shown}"), got)
         else:
             wanted, limit = shape(schema, self._document), schema.get(keyword)
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
             title = f"{says} with {name} that is not {wanted}."
             expected, got = Said(status, f"{name}: {wanted}"), Got(name, error.instance)
-            yield Finding("schema", pointer, f"{name}: {keyword}", title, expected, got)
+            yield Finding("schema", below(pointer, keyword), title, expected, got)
 
 
 def _answer_to_path(exchange: Exchange) -> bytes:

@@ -16,7 +16,7 @@ from ...contract.document import Document, Operation
 from ...contract.source import ContractError, Place, json_path
 from ...core.record import Body
 from ...settings import Overlays
-from .catalogue import located, pointer_of
+from .catalogue import below, located, pointer_of
 from .findings import Divergence, Finding, Report
 from .merging import Ledger
 from .run import Runner
@@ -79,7 +79,7 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
 
 def _key(finding: Finding) -> tuple[str, str, str]:
     """Class, operation and place of a finding."""
-    return finding.kind, finding.operation, finding.pointer or finding.cause
+    return finding.kind, finding.operation, finding.pointer
 
 
 def _starts(corrected: Collection[Divergence], overlays: Overlays, file: Path) -> bool:
@@ -116,8 +116,10 @@ def _actions(finding: Finding, operation: Operation, document: Document) -> Iter
             yield _removal(operation.at)
         case "missing-header":
             at, response = _place(document, pointer_of(operation, "responses", status))
-            if finding.cause in (response or {}).get("headers", {}):
-                yield _removal([*at, "headers", finding.cause])
+            for name, header in (response or {}).get("headers", {}).items():
+                here = [*at, "headers", name]
+                if pointer in (header.get("$ref"), below("#", *here)):
+                    yield _removal(here)
         case "scope" if status < 300:
             at, scopes = _place(document, above)
             if isinstance(scopes, list):
@@ -126,17 +128,15 @@ def _actions(finding: Finding, operation: Operation, document: Document) -> Iter
             yield from _moved(operation, status)
         case "stricter" if last == "enum":
             yield _without_entry(
-                _place(document, pointer)[0], finding.cause.removeprefix("the value ")
+                _place(document, pointer)[0], finding.tries.removeprefix("the value ")
             )
+        case "schema" if last == "enum" and finding.got is not None:
+            enum = json_path(_place(document, pointer)[0])
+            yield {"target": enum, "update": [finding.got.value]}
+        case "schema" if last in _SEEN:
+            yield from _loosened(document, above, last)
         case "laxer":
             yield from _loosened(document, above, last)
-        case "schema":
-            keyword = finding.cause.rpartition(": ")[2]
-            if keyword == "enum" and finding.got is not None:
-                at = _place(document, pointer)[0]
-                yield {"target": json_path([*at, "enum"]), "update": [finding.got.value]}
-            elif keyword in _SEEN:
-                yield from _loosened(document, pointer, keyword)
 
 
 def _loosened(document: Document, pointer: str, keyword: str) -> Iterator[Action]:

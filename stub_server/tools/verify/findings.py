@@ -19,8 +19,6 @@ found.
 RANKS = {kind: number for number, kind in enumerate(CLASSES)}
 SEVERITY = sorted(CLASSES, key=lambda kind: CLASSES[kind].get("costs", len(CLASSES)))
 """The order of a report: first what costs data or money."""
-BESIDE = frozenset(("undocumented-field", "missing-header"))
-"""Classes that a probe may find in addition to another one."""
 GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
 
@@ -68,19 +66,19 @@ class Finding:
     """One way in which an answer departs.
 
     - `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`).
-    - `cause` says in a few words what departs, without values that differ between runs.
+    - `tries` says in a few words what was sent, without values that differ between runs.
     - Without `got`, the whole answer is shown.
-    - `operation` is the one that it is about; `group` is one of `GROUPS` or the setup.
+    - `operation` is the one that it is about; `group` is one of `GROUPS`.
     - `request` and `target` are the exchange as a report shows it.
     """
 
     kind: str
     pointer: str
-    cause: str
     title: str
     expected: Said
     got: Got | None = None
     operation: str = ""
+    tries: str = ""
     group: str = ""
     request: Shown = _NOT_SHOWN
     target: Said = _NOTHING
@@ -135,15 +133,8 @@ class Divergence:
 
     @property
     def cases(self) -> list[tuple[str, str]]:
-        """The pairs of operation and group in which it was found.
-
-        Requests that make the records which others need must be accepted too.
-        """
-        found = (
-            (each.operation, each.group if each.group in GROUPS else "accepts")
-            for each in self.findings
-        )
-        return list(dict.fromkeys(found))
+        """The pairs of operation and group in which it was found."""
+        return list(dict.fromkeys((each.operation, each.group) for each in self.findings))
 
 
 class Unreached(NamedTuple):

@@ -10,16 +10,13 @@ from urllib.parse import quote
 import yaml
 from jinja2 import Environment, PackageLoader, select_autoescape
 
+from ...contract.source import fixture
 from ...core.text import counted, json_text, printable, printable_lines
 from ...version import __version__
 from .findings import CLASSES, GROUPS, Divergence, Report, cut, listed
 from .judging import Run
 
-_SKIPPED = {
-    "diverges": "The baseline hides what diverges here.",
-    "unreached": "Out of reach.",
-    "none": "The contract has nothing to try here.",
-}
+_SKIPPED: dict[str, str] = fixture("verify.yaml")["skipped"]
 
 
 FORMS = {

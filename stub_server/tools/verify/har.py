@@ -11,6 +11,7 @@ import httpx2
 import orjson
 
 from ...contract.secrets import REDACTED
+from ...contract.source import read_text
 from ...core.clock import iso
 from ...core.problem import UnusableInput
 from ...core.record import Body
@@ -39,17 +40,9 @@ def read(file: Path, base_url: str | None = None) -> Archive:
 
     Raises UnusableInput.
     """
+    text = read_text(file, str(file), LARGEST).removeprefix("\ufeff")
     try:
-        with file.open("rb") as source:
-            data = source.read(LARGEST + 1)
-    except OSError as error:
-        raise UnusableInput(f"{file}: {error.strerror or error}.") from None
-    if len(data) > LARGEST:
-        raise UnusableInput(
-            f"{file}: is larger than {LARGEST // 1024 // 1024} MB. Record less, or split it."
-        )
-    try:
-        entries = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))["log"]["entries"]
+        entries = orjson.loads(text)["log"]["entries"]
     except (ValueError, KeyError, TypeError):
         entries = None
     if not isinstance(entries, list):

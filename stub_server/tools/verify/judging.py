@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from ...contract.document import JSON, Document, Operation
+from ...contract.source import fixture
 from ...core.record import Body
 from .catalogue import (
     Catalogue,
@@ -22,9 +23,9 @@ from .catalogue import (
     within,
 )
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, instant_of
+from .comparing import Comparing, Difference, folded, instant_of
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import BESIDE, CLASSES, RANKS, Finding, Got, Said
+from .findings import CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
@@ -86,11 +87,7 @@ class Run(Ledger):
         """The operationIds that the run is about."""
         self.learned, self.end = Learned(), End()
         self.defaults = _defaults(document)
-        self.kinds = {
-            "idempotency_key_reused": "idempotency",
-            "reference_not_found": "reference",
-            "invalid_state_transition": "lifecycle",
-        }
+        self.kinds: dict[str, str] = {**fixture("verify.yaml")["refusals"]}
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         for keys in document.unique.values():
             self.kinds |= {str(key.code): "uniqueness" for key in keys}
@@ -111,9 +108,10 @@ class Judge:
         self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], took: float
     ) -> list[Finding]:
         """In what the target departs from the contract and from both twins: findings of the first
-        class that fits, and those of `BESIDE`. Asking all three took `took` seconds.
+        class that fits, and of those that may stand beside it.
 
-        Of a twin that was not asked, the answer is an empty 200.
+        Asking all three took `took` seconds. Of a twin that was not asked, the answer is an empty
+        200.
         """
         answer, operation = exchange.answer, probe.operation
         found = [*self._run.conformity.findings(exchange, operation)]
@@ -125,28 +123,21 @@ class Judge:
         chosen = []
         for each in found:
             is_of_line = each.kind == found[0].kind and "by_line" in CLASSES[each.kind]
-            if each is found[0] or is_of_line or each.kind in BESIDE:
+            if each is found[0] or is_of_line or "beside" in CLASSES[each.kind]:
                 chosen.append(self.shown(probe, exchange, each))
         return chosen
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        found = self._found(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")
-        return self.shown(probe, exchange, found)
+        return self.shown(probe, exchange, self._found(flaw.kind, probe, expected, flaw.title))
 
     def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
         """A finding with the exchange as a report shows it."""
         return self._run.showing.finding(found, exchange, probe.operation, probe.aim.group)
 
     def _found(
-        self,
-        kind: str,
-        probe: Probe,
-        expected: Said,
-        cause: str,
-        title: str,
-        got: Got | None = None,
+        self, kind: str, probe: Probe, expected: Said, title: str, got: Got | None = None
     ) -> Finding:
         about, pointer = probe.aim.about or probe.operation, probe.aim.pointer
         assert about is not None
@@ -154,33 +145,28 @@ class Judge:
             pointer = pointer_of(about, "responses")
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
-        return Finding(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
+        tries = probe.aim.learns.rpartition(": ")[2]
+        return Finding(kind, pointer, f"{about.id} · {title}.", expected, got, about.id, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
         refusal = target if twin.is_success else twin
         code, expected = code_of(target.json()), str(code_of(twin.json()))
-        # what is refused or accepted in a body or a parameter
-        cause = probe.aim.learns.rpartition(": ")[2]
-        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}."
+        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}"
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in _INVALID else probe.aim.suspect
         if target.status == twin.status:
             if target.is_success or str(code) == expected:
                 return
-            kind, cause = "error-code", f"code {code} for {expected}"
             named = f"with the code {code}" if code else "without a code"
-            title = f"{probe.aim.learns}: {target.status} {named}."
+            kind, title = "error-code", f"{probe.aim.learns}: {target.status} {named}"
         elif target.is_success is twin.is_success:
             is_credential = suspect in _REFUSED.values() and not twin.is_success
             kind = suspect if is_credential else "wrong-status"
-            cause = f"{target.status} for {twin.status}"
         else:
             other = "stricter" if twin.is_success else "laxer"
             known = self._run.kinds.get(str(code_of(refusal.json())), other)
             kind = _REFUSED.get(refusal.status) or suspect or known
-            if kind == "laxer" and twin.status == 409:
-                cause = expected  # a rule between several members
-        yield self._found(kind, probe, self._run.showing.said(twin), cause, title)
+        yield self._found(kind, probe, self._run.showing.said(twin), title)
 
     def _values(
         self,
@@ -200,9 +186,8 @@ class Judge:
             # which records are on a page depends on the order of those of one instant
             theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
             if theirs != ours:
-                title = f"{probe.aim.learns}: {theirs} entries, not {ours}."
-                expected = Said(target.status, f"{ours} entries")
-                yield self._found("paging", probe, expected, "entries", title)
+                title = f"{probe.aim.learns}: {theirs} entries, not {ours}"
+                yield self._found("paging", probe, Said(target.status, f"{ours} entries"), title)
             return
         entries = None if probe.narrowed else steps
         for each in self.comparing.differences(*bodies, took, entries):
@@ -217,21 +202,20 @@ class Judge:
         if kind == "filter":  # the list is not narrowed to the journey's records
             name = next(iter(probe.query))
             about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
-        elif kind == "not-deleted":
-            about = self.comparing.deleted[str(it.got).rpartition(" ")[2]]
-            pointer = pointer_of(about)
         elif self._is_confirmed(probe.aim.suspect, it):
             kind = probe.aim.suspect
         elif it.writer is not None:
-            about, pointer = it.writer, below(body_of(it.writer), "properties", it.member)
+            about, pointer = it.writer, pointer_of(it.writer)
+            if it.member:
+                pointer = below(body_of(about), "properties", it.member)
         else:
             kind, about = "value" if kind == "list" else kind, operation
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
             pointer = within(self._run.document, root, it.at)[0]
-        title = f"{learns}: {member} has {got}, not {wanted}."
+        title = f"{learns}: {member} has {got}, not {wanted}"
         probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
         expected = Said(status, f"{member}: {wanted}")
-        return self._found(kind, probe, expected, member, title, Got(member, it.got))
+        return self._found(kind, probe, expected, title, Got(member, it.got))
 
     def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
         """Whether a value is what the probe has suspected."""
@@ -248,16 +232,15 @@ class Judge:
     def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
-        values = [entry.get(key) for entry in entries]
-        if all(isinstance(value, str) for value in values):
-            if not probe.narrowed and None in map(instant_of, values):
-                return  # how a target orders letters and accents is not in the contract
-            values = [value.casefold() for value in values]
-        elif not all(map(_is_number, values)):
+        values = [folded(entry.get(key)) for entry in entries]
+        is_text = all(isinstance(value, str) for value in values)
+        # how a target orders letters and accents of others' records is not in the contract
+        is_open = is_text and not probe.narrowed and None in map(instant_of, values)
+        if is_open or not (is_text or all(map(_is_number, values))):
             return
         if values != sorted(values, reverse=option.startswith("-")):
-            title = f"The entries are not in the order of {option}."
-            yield self._found("sort", probe, Said(200, f"entries by {option}"), option, title)
+            title = f"the entries are not in the order of {option}"
+            yield self._found("sort", probe, Said(200, f"entries by {option}"), title)
 
 
 def _is_own(probe: Probe) -> bool:
@@ -280,6 +263,5 @@ def _defaults(document: Document) -> Mapping[str, set[Any]]:
             if isinstance(default, (str, bool)):
                 made[name].add(default)
     for lifecycle in document.lifecycles.values():
-        is_flag = lifecycle.field.startswith("is_")
-        made[lifecycle.field] |= {True, False} if is_flag else {*lifecycle.states}
+        made[lifecycle.field] |= {True, False, *lifecycle.states}
     return made

@@ -124,7 +124,7 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
         findings = [*self._settled()]
-        findings.sort(key=lambda each: (order.index(each.operation), each.pointer or each.cause))
+        findings.sort(key=lambda each: (order.index(each.operation), each.pointer))
         classes: dict[str, _Causes] = {kind: {} for kind in SEVERITY}
         for each in findings:
             classes[each.kind].setdefault(self._cause(each), []).append(each)
@@ -155,8 +155,9 @@ class Ledger:
             if is_there and each.kind == _MISSING:
                 title = f"{operation} refuses an unknown record with 404 and no code."
                 where = f"{each.pointer}/responses"
-                each = replace(each, kind="error-code", pointer=where, cause="no code", title=title)
-            elif each.cause == "lacks":  # because it is not stored
+                each = replace(each, kind="error-code", pointer=where, title=title)
+            elif each.kind == "schema" and each.pointer.endswith(f"/properties/{member}"):
+                # what answers lack may not be stored
                 each = lost.get((self._tag(each), member), each)
             elif each.kind == "laxer" and (operation, member) in ignored:
                 each = replace(each, kind="filter")
@@ -179,17 +180,19 @@ class Ledger:
 
     def _cause(self, finding: Finding) -> str:
         """What findings of one class have in common that are one divergence."""
-        line = canonical(self.document, finding.pointer) or finding.cause
+        line = canonical(self.document, finding.pointer)
         member = self._member(finding)
         match finding.kind:
             case "idempotency":
                 return ""
             case "uniqueness" if member:
                 return member
-            case "lifecycle" if " while " in finding.cause:
-                return finding.cause.partition(" while ")[2]
+            case "lifecycle" if " while " in finding.tries:
+                return finding.tries.partition(" while ")[2]
+            case "laxer" if finding.expected.status == 409:  # a rule between several members
+                return _words(finding.expected.excerpt)
             case "laxer":
-                check = _VARIES.sub("", finding.cause).strip() or "bounds"
+                check = _VARIES.sub("", finding.tries).strip() or "bounds"
                 return "parameters" if member.startswith("?") else check
             case "stricter":  # whatever was sent
                 return f"{finding.operation} {_words(finding.target.excerpt)}"

@@ -9,7 +9,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from time import time
 
@@ -153,30 +152,18 @@ class Watching:
 
 
 def decoded(answer: Answer) -> bytes | None:
-    """The decoded body of an answer; None where its encoding cannot be read here, or it is much
-    larger than it was sent.
+    """The decoded body of an answer; None where its encoding cannot be read with the packages that
+    are installed, or it is much larger than it was sent.
     """
     named = ",".join(answer.headers_named("content-encoding")).lower()
-    if not {each.strip() for each in named.split(",")} <= _codings():
-        return None
-    sent = httpx2.ByteStream(answer.body)
+    headers, sent = {"Content-Encoding": named}, httpx2.ByteStream(answer.body)
     body = bytearray()
     try:
-        for piece in httpx2.Response(
-            200, headers={"Content-Encoding": named}, stream=sent
-        ).iter_bytes():
+        for piece in httpx2.Response(200, headers=headers, stream=sent).iter_bytes():
             body += piece
             if len(body) > MOST_BYTES:
                 return None
     except httpx2.DecodingError:
         return None
-    return bytes(body)
-
-
-@cache
-def _codings() -> set[str]:
-    """The content codings that can be read: those that the HTTP client asks for, by the packages
-    that are installed.
-    """
-    with httpx2.Client() as client:
-        return {"", "identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
+    is_unread = named not in ("", "identity") and body and body == answer.body
+    return None if is_unread else bytes(body)

@@ -154,41 +154,40 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
 
 
 def _unreached(run: Runner) -> Iterator[Unreached]:
-    """The documented statuses that were not answered, with the reason."""
+    """The documented statuses that were not answered, with the reason; it is empty if a request
+    should have been answered so.
+    """
     for name in run.chosen:
         operation = run.document.operations[name]
         for response in operation.responses.values():
             if (name, response.status) not in run.pairs:
-                reason = _reason(run, operation, response)
+                reason = next(filter(None, _reasons(run, operation, response)), "")
                 yield Unreached(name, response.status, reason)
 
 
-def _reason(run: Runner, operation: Operation, response: Response) -> str:
-    """Why a documented status was not answered; empty if a request should have been answered so."""
-    status, rights, options = response.status, run.rights, run.options
-    if operation.id in rights.closed:
-        return rights.closed[operation.id]
-    if str(status) in _ELSEWHERE:
-        return _ELSEWHERE[str(status)]
+def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:
+    """Why a documented status may not have been answered."""
+    status, closed, options = response.status, run.rights.closed, run.options
+    yield closed.get(operation.id)
+    yield _ELSEWHERE.get(str(status))
     if not options.write:
         if operation.method != "GET" or status in (403, 409):
-            return "needs --write"
+            yield "needs --write"
         if "{" in operation.path and status < 300:
-            return "no list of the backend shows such a record"
+            yield "no list of the backend shows such a record"
     if status == 403:
         if set(response.codes) <= _OF_KEYS:
-            return "needs a key with other settings"
-        if rights.kind != PERSON:
-            return "needs a JWT, which creates keys with fewer scopes"
+            yield "needs a key with other settings"
+        if run.rights.kind != PERSON:
+            yield "needs a JWT, which creates keys with fewer scopes"
         if ("createApiKey", 201) not in run.pairs:
-            return "no API key with fewer scopes could be created"
+            yield "no API key with fewer scopes could be created"
     if costs(operation) and not options.charges:
-        return "needs --charges"
+        yield "needs --charges"
     for needed in run.builder("needs").needs(operation):
         name = needed.create.id
-        if name in rights.closed:
-            return f"needs {name}: {rights.closed[name]}"
-    return ""
+        if name in closed:
+            yield f"needs {name}: {closed[name]}"
 
 
 def save(file: Path, text: str) -> None:

@@ -11,10 +11,11 @@ import orjson
 from ...contract.document import Document, Operation
 from ...contract.redaction import Redactor
 from ...contract.secrets import REDACTED, SECRET_HEADERS
+from ...contract.source import fixture
 from ...server.curl import MADE_ANEW, command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request, code_of
-from .findings import LONGEST, Finding, Said, Shown, Words, cut
+from .findings import GROUPS, LONGEST, Finding, Said, Shown, Words, cut
 
 _LARGEST_SENT = 4_096  # bytes of a body that a command repeats
 _SHORTEST = 6  # characters of a credential that is looked for in texts
@@ -32,16 +33,7 @@ _NOT_REPEATED = MADE_ANEW | {"accept", "cookie", "user-agent"}
 _IS_NAME = re.compile(r"v[0-9]+|[^0-9]*").fullmatch
 _PLAIN = frozenset(("integer", "number", "boolean"))
 
-# A report is passed on, and a backend may answer with members that the contract does not have.
-_SECRETS_OF_BACKENDS = (
-    "access_token",
-    "client_secret",
-    "jwt",
-    "password",
-    "refresh_token",
-    "secret",
-    "token",
-)
+_SECRETS_OF_BACKENDS: list[str] = fixture("verify.yaml")["secrets"]
 
 
 class Showing:
@@ -121,7 +113,8 @@ class Showing:
             title=self._text(found.title),
             expected=expected._replace(excerpt=self._text(expected.excerpt)),
             operation=found.operation or (operation.id if operation is not None else ""),
-            group=group,
+            # what makes the records that others need must be accepted too
+            group=group if group in GROUPS else "accepts",
             got=got if self._values else None,
             request=self.shown(exchange.request, operation),
             target=said,
@@ -147,9 +140,7 @@ class Showing:
             text = b""
         if not text or not self._values:
             return f"<{_KINDS[type(value)]}>"
-        if self._redactor.suspects(text):
-            text = self._redactor.messages(text)[0] or b""
-        return cut(text.decode())
+        return cut((self._redactor.messages(text)[0] or b"").decode())
 
     def _text(self, text: str) -> str:
         """A text that may have names which the target chose."""
