@@ -27,7 +27,8 @@ def conformity() -> Conformity:
 
 def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
     request, showing = exchange.request, Showing(document())
-    operation = conformity.operation_of(request.method, request.path)
+    method = "GET" if request.method == "HEAD" else request.method
+    operation = document().routed(request.path)[0].get(method)
     findings = conformity.findings(exchange, operation)
     return [showing.finding(each, exchange, operation, "accepts") for each in findings]
 

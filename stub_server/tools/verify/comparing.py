@@ -12,7 +12,7 @@ from ...contract.document import Operation
 from ...contract.formats import is_date_time
 from ...core.clock import parse_iso
 from ...core.record import Body
-from .catalogue import Steps, at, leaves
+from .catalogue import Steps, leaves
 from .findings import Words
 from .probes import Names, Roles, is_id
 
@@ -79,19 +79,11 @@ class Comparing:
         self._written.setdefault(record, []).insert(0, (operation, body))
 
     def differences(
-        self, target: Any, first: Any, second: Any, took: float, entries: Steps | None = None
+        self, target: Any, first: Any, second: Any, took: float
     ) -> Iterator[Difference]:
-        """Where the target's answer differs. It and the twins' together took `took` seconds.
-
-        With `entries`, the place of a list, only its own records are compared.
-        """
+        """Where the target's answer differs. It and the twins' together took `took` seconds."""
         self._slowest = max(self._slowest, took)
-        if entries is None:
-            found = self._walk((), target, first, second)
-        else:
-            target, first, second = (at(answer, entries) for answer in (target, first, second))
-            found = self._list(entries, target, first, second, is_whole=False)
-        return found
+        return self._walk((), target, first, second)
 
     def _walk(
         self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write] = ()
@@ -132,53 +124,48 @@ class Comparing:
         if first == second and unknown:
             yield Difference(place, first, target, "missing")
 
-    def _list(
-        self, place: Steps, target: Any, first: Any, second: Any, *, is_whole: bool = True
-    ) -> Iterator[Difference]:
-        if not all(isinstance(entries, list) for entries in (target, first, second)):
+    def _list(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+        if not isinstance(target, list):
             return  # the schema finds it
         every = [*first, *second, *target]
-        is_whole = is_whole and len(first) == len(second)
-        if not all(isinstance(entry, dict) and "id" in entry for entry in every):
-            is_text = all(isinstance(entry, str) for entry in every)
-            if is_text and first == second:  # no order is documented
-                target, first, second = map(sorted, (target, first, second))
-            if len(first) == len(second) == len(target):
-                for entries in zip(target, first, second, strict=True):
-                    yield from self._walk(place, *entries)
-            elif is_whole:
-                yield Difference(place, first, target)
+        if every and all(isinstance(entry, dict) and "id" in entry for entry in every):
+            yield from self._records(place, target, first, second)
             return
-        named: dict[str, tuple[Any, Any]] = {}
+        is_text = all(isinstance(entry, str) for entry in every)
+        if is_text and first == second:  # no order is documented
+            target, first, second = map(sorted, (target, first, second))
+        if len(first) == len(second) == len(target):
+            for entries in zip(target, first, second, strict=True):
+                yield from self._walk(place, *entries)
+        elif len(first) == len(second):
+            yield Difference(place, first, target)
+
+    def _records(
+        self, place: Steps, target: list[Any], first: list[Any], second: list[Any]
+    ) -> Iterator[Difference]:
+        """Compare lists of records. They are whole if all of the twins' are the journey's own."""
+        listed, named = {entry["id"]: entry for entry in target}, set[str]()
         for own in first:
             for other in second:
                 name = self._roles.role(own["id"], other["id"])
-                if name is not None:
-                    named[name] = own, other
-        is_whole = is_whole and len(first) == len(named)
-        yield from self._records(place, {entry["id"]: entry for entry in target}, named, is_whole)
-
-    def _records(
-        self, place: Steps, listed: Body, named: dict[str, tuple[Any, Any]], whole: bool
-    ) -> Iterator[Difference]:
-        """The records of a list; those of a `whole` list are all the journey's own."""
-        for name, entries in named.items():
-            if name in listed:
-                yield from self._walk(place, listed[name], *entries)
-            elif whole:
-                yield Difference(
-                    place, Words("all records that match"), Words("too few records"), "list"
-                )
-        others = listed.keys() - named.keys()
+                if name is None:
+                    continue
+                named.add(name)
+                if name in listed:
+                    yield from self._walk(place, listed[name], own, other)
+        is_whole = len(first) == len(second) == len(named)
+        if is_whole and named - listed.keys():
+            wanted, got = Words("all records that match"), Words("too few records")
+            yield Difference(place, wanted, got, "list")
+        others = listed.keys() - named
         gone = others & self.deleted.keys()
         if gone:
             got, wanted = Words(f"the deleted record {min(gone)}"), Words("no deleted record")
             yield Difference(place, wanted, got, "not-deleted", self.deleted[min(gone)])
-        if whole and others > gone:
+        if is_whole and others > gone:
             kind = "list" if others - gone <= self._roles.own else "filter"
-            yield Difference(
-                place, Words("the records that match"), Words("records that do not match"), kind
-            )
+            wanted, got = Words("the records that match"), Words("records that do not match")
+            yield Difference(place, wanted, got, kind)
 
     def _leaf(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
         one, two = instant_of(first), instant_of(second)

@@ -42,13 +42,6 @@ class Conformity:
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
         self._nowhere: bytes | None = None
 
-    def operation_of(self, method: str, path: str) -> Operation | None:
-        """The operation of a request by its path below the base address, without query.
-
-        HEAD is that of GET.
-        """
-        return self._document.routed(path)[0].get("GET" if method == "HEAD" else method)
-
     def findings(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
 

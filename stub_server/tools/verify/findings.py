@@ -110,7 +110,6 @@ class Divergence:
     operations: list[str]
     title: str
     basis: str
-    pointer: str
     line: Line
     findings: list[Finding]
     overlay: Body | None = None

@@ -180,7 +180,8 @@ class Judge:
         bodies = target.json(), twins[0].json(), twins[1].json()
         if probe.aim.suspect == "sort":
             yield from self._sorted(probe, records_at(bodies[0], steps))
-        if probe.is_alone or bodies[0] is None or (steps is None and not _is_own(probe)):
+        is_own = _is_own(probe) if steps is None else probe.narrowed
+        if probe.is_alone or bodies[0] is None or not is_own:
             return
         if probe.aim.suspect == "paging":
             # which records are on a page depends on the order of those of one instant
@@ -189,8 +190,7 @@ class Judge:
                 title = f"{probe.aim.learns}: {theirs} entries, not {ours}"
                 yield self._found("paging", probe, Said(target.status, f"{ours} entries"), title)
             return
-        entries = None if probe.narrowed else steps
-        for each in self.comparing.differences(*bodies, took, entries):
+        for each in self.comparing.differences(*bodies, took):
             is_figure = _is_number(each.expected) and each.kind != "not-persisted"
             if not (self.has_strange and is_figure):
                 yield self._differs(probe, operation, target.status, each)

@@ -12,7 +12,7 @@ from ...contract.document import Document
 from ...contract.source import unescaped
 from ...core.text import counted
 from ...settings import Overlays
-from .catalogue import below, canonical, located, pointer_of
+from .catalogue import below, canonical, located
 from .conformity import Conformity
 from .findings import (
     CLASSES,
@@ -212,16 +212,13 @@ class Ledger:
     def _divergence(self, cause: str, findings: list[Finding]) -> Divergence:
         shown, found = findings[0], {each.operation for each in findings}
         known = f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass")
-        operations = [each for each in self.document.operations.values() if each.id in found]
-        pointer = shown.pointer or "".join(map(pointer_of, operations[:1]))
         return Divergence(
             fingerprint=blake2b(known, digest_size=16).hexdigest(),
-            operations=[each.id for each in operations],
+            operations=[name for name in self.document.operations if name in found],
             title=self._title(cause, findings),
             basis=self._basis(shown),
-            pointer=pointer,
+            line=self._where.line(shown.pointer),
             findings=findings,
-            line=self._where.line(pointer),
         )
 
     def _title(self, cause: str, findings: list[Finding]) -> str:
