@@ -58,20 +58,10 @@ def notes(run: Run) -> list[str]:
 
 
 def overlay(report: Report) -> str:
-    """The overlay.
-
-    Actions against what the source document shows are commented out, with the line of the contract.
+    """The overlay. Actions against what the source document shows are commented out, with the line
+    of the contract.
     """
-    written: list[object] = []
-    corrected = []
-    for it in report.divergences:
-        if it.overlay is not None:
-            # An action may close several divergences; what it removes cannot be removed again.
-            actions = [action for action in it.overlay["actions"] if action not in written]
-            corrected.append((it, actions))
-            if it.basis == "assumed":
-                written += actions
-    return _rendered("overlay.yaml", report=report, corrected=corrected, written=written)
+    return _rendered("overlay.yaml", report=report)
 
 
 _TEMPLATES = Environment(
