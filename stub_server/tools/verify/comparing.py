@@ -1,8 +1,7 @@
 """Compares the values of the target's answer with those of both twins.
 
 A value is compared if both twins agree on it and it follows from a request, a default, a state or
-an earlier answer. Other values that the twins share are learned from the target's first answer, and
-must stay the same.
+an earlier answer. The schema alone decides about others that the twins share.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -44,21 +43,14 @@ class Comparing:
     """One per journey."""
 
     def __init__(
-        self,
-        roles: Roles,
-        constants: dict[Steps, tuple[Any, Any]],
-        defaults: Mapping[str, Collection[Any]],
-        created: set[float],
+        self, roles: Roles, defaults: Mapping[str, Collection[Any]], created: set[float]
     ) -> None:
-        """`constants` are what all journeys have learned of the target: by place the twins' value
-        and the target's.
-
-        `defaults` are the defaults and states of members, by their names.
+        """`defaults` are the defaults and states of members, by their names.
 
         `created` has each `createdAt` that the target has shown to any journey, in seconds
         since 1970.
         """
-        self._roles, self._constants, self._defaults = roles, constants, defaults
+        self._roles, self._defaults = roles, defaults
         self._created = created
         self._sent: set[Any] = set()
         self.deleted: dict[str, Operation] = {}
@@ -177,19 +169,11 @@ class Comparing:
                     yield Difference(place, first, target)
             elif abs(one - two) <= _TOLERANCE:
                 yield from self._instant(place, target, one)
-        elif (
-            first != second
-            or first == target
+        elif first == second and first != target:
             # what has another type the schema finds
-            or len({_kind(value) for value in (first, second, target)} - {type(None)}) > 1
-        ):
-            return
-        elif first is None or target is None or self._follows_from(place, first):
-            yield Difference(place, first, target)
-        else:
-            known = self._constants.setdefault(place, (first, target))
-            if known[0] == first and known[1] != target:
-                yield Difference(place, known[1], target)
+            kinds = {_kind(value) for value in (first, target)} - {type(None)}
+            if len(kinds) == 1 and (None in (first, target) or self._follows_from(place, first)):
+                yield Difference(place, first, target)
 
     def _follows_from(self, place: Steps, value: Any) -> bool:
         """Whether a value follows from a request, a default or a state.

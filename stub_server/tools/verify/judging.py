@@ -14,7 +14,6 @@ from ...contract.source import fixture
 from ...core.record import Body
 from .catalogue import (
     Catalogue,
-    Steps,
     below,
     body_of,
     pointer_of,
@@ -38,14 +37,12 @@ _REFUSED = {401: "auth", 403: "scope"}
 class Learned:
     """What a run has learned of its target.
 
-    `constants` are values that the twins share and that follow from nothing: theirs and the
-    target's. `created` has each `createdAt` of the target's new records, in seconds since 1970.
+    `created` has each `createdAt` of the target's new records, in seconds since 1970.
     `asked_for` has by operationId members that it asks for and the contract does not have.
     `unanswered` are operations that may have changed something without an answer.
     """
 
     def __init__(self) -> None:
-        self.constants: dict[Steps, tuple[Any, Any]] = {}
         self.created: set[float] = set()
         self.asked_for: dict[str, Body] = defaultdict(dict)
         self.unanswered: list[Operation] = []
@@ -97,7 +94,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.learned.constants, run.defaults, run.learned.created)
+        self.comparing = Comparing(roles, run.defaults, run.learned.created)
         self._run = run
         self.has_strange = False
         """Whether only one side has a record of this journey, or a change of one: figures and
