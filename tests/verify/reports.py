@@ -11,7 +11,6 @@ from stub_server.tools.verify.findings import (
     Report,
     Said,
     Shown,
-    Unreached,
 )
 from stub_server.tools.verify.merging import Ledger
 from stub_server.tools.verify.where import Where
@@ -83,8 +82,8 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
         coverage=96.5,
         rows=rows,
         unreached=[
-            Unreached("createOrder", 201, "needs --charges"),
-            Unreached("createOrder", 409, "needs --charges"),
+            {"operationId": "createOrder", "status": 201, "reason": "needs --charges"},
+            {"operationId": "createOrder", "status": 409, "reason": "needs --charges"},
         ],
         divergences=divergences,
         left_behind=["/v2/projects/7d2f0c1e"],

@@ -87,7 +87,7 @@ class Conformity:
             if status not in _BEFORE_OPERATIONS and code not in of_the_server:
                 title = f"{operation.id} answers {status}, which the contract does not list."
                 known = ", ".join(map(str, operation.responses))
-                expected = Said(next(iter(operation.responses)), f"one of {known}")
+                expected = Said(next(iter(operation.responses), status), f"one of {known}")
                 yield Finding("undocumented-status", at, title, expected)
             return
         raw = operation.raw["responses"][str(status)]

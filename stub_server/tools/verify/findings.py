@@ -136,14 +136,6 @@ class Divergence:
         return list(dict.fromkeys((each.operation, each.group) for each in self.findings))
 
 
-class Unreached(NamedTuple):
-    """A documented status of an operation that no probe can reach, and why."""
-
-    operation: str
-    status: int
-    reason: str
-
-
 @dataclass(slots=True)
 class Report:
     """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent;
@@ -164,7 +156,7 @@ class Report:
     hidden: int = 0
     exit: int = 0
     seed: int = 0
-    unreached: list[Unreached] = field(default_factory=list)
+    unreached: list[Body] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
     tag: str = ""
     notes: list[str] = field(default_factory=list)
@@ -179,13 +171,6 @@ def listed(names: Sequence[str]) -> str:
 def cut(text: str, most: int = LONGEST) -> str:
     """A text on one line, cut if it is too long."""
     return shortened(" ".join(text[: most * 4].split()), most)
-
-
-def row(unseen: str) -> dict[str, str]:
-    """The states of the groups of an operation before any is known; `unseen` is that of what every
-    operation has.
-    """
-    return dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
 
 
 def contract_of(document: Document) -> str:

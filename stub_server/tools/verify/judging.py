@@ -196,7 +196,7 @@ class Judge:
         kind, learns, member = it.kind, probe.aim.learns, ".".join(it.at) or "the body"
         got, wanted = map(self._run.showing.value, (it.got, it.expected))
         about, pointer = probe.aim.about or operation, probe.aim.pointer
-        if kind == "filter":  # the list is not narrowed to the journey's records
+        if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
         elif self._is_confirmed(probe.aim.suspect, it):

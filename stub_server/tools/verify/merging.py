@@ -21,7 +21,6 @@ from .findings import (
     Divergence,
     Finding,
     Report,
-    Rows,
     contract_of,
     listed,
 )
@@ -88,16 +87,20 @@ class Ledger:
         divergences: Collection[Divergence],
         known: Collection[str],
         reachable: Pairs,
-        rows: Rows,
+        *,
+        names: Iterable[str],
+        unseen: str,
         **more: Any,
     ) -> Report:
-        """The report of these divergences but for those of `known` fingerprints; `rows` has the
-        operations with the states of their groups before.
+        """The report of these divergences but for those of `known` fingerprints.
 
-        Its coverage is how many of the `reachable` statuses were answered.
+        Its coverage is how many of the `reachable` statuses were answered. It has a row for each of
+        the operations; `unseen` is the state of a group that all of them have and none has probed.
         """
-        for name, row in rows.items():
-            row |= dict.fromkeys(self.groups.get(name, ()), "ok")
+        rows = {}
+        for name in names:
+            row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
+            rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
         for divergence in divergences:
             for name, group in divergence.cases:
                 if name in rows:

@@ -18,7 +18,7 @@ import orjson
 from ...settings import Overlays
 from .correcting import correct
 from .exchange import Answer, Exchange
-from .findings import Finding, Report, row
+from .findings import Finding, Report
 from .har import archive_of, entry_of
 from .merging import Ledger
 from .proxy import OWN, Passed
@@ -68,7 +68,8 @@ class Observed(Ledger):
             self.divergences(),
             known,
             self.documented(self.document.operations),
-            {name: row("none") for name in self.document.operations if name in self.groups},
+            names=[name for name in self.document.operations if name in self.groups],
+            unseen="none",
             target=self._target,
             mode=self._mode,
             seconds=seconds,

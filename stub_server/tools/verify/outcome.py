@@ -12,8 +12,9 @@ import orjson
 from ...contract.document import Document, Operation, Response
 from ...contract.source import fixture, read_text
 from ...core.problem import UnusableInput
+from ...core.record import Body
 from ...settings import Overlays
-from .findings import CLASSES, Report, Unreached, row
+from .findings import CLASSES, Report
 from .forms import FORMS, notes, overlay, rendered
 from .har import read
 from .observed import Observed
@@ -126,12 +127,13 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         if each.kind in classes and is_chosen:
             divergences.append(each)
     unreached = [*_unreached(run)]
-    away = {(each.operation, each.status) for each in unreached if each.reason}
+    away = {(each["operationId"], each["status"]) for each in unreached if each["reason"]}
     report = run.ended(
         divergences,
         known,
         run.documented(run.chosen) - away,
-        {name: row("unreached") for name in run.chosen},
+        names=run.chosen,
+        unseen="unreached",
         target=options.url,
         mode="write" if options.write else "read",
         seed=options.seed,
@@ -153,7 +155,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     return report
 
 
-def _unreached(run: Runner) -> Iterator[Unreached]:
+def _unreached(run: Runner) -> Iterator[Body]:
     """The documented statuses that were not answered, with the reason; it is empty if a request
     should have been answered so.
     """
@@ -162,7 +164,7 @@ def _unreached(run: Runner) -> Iterator[Unreached]:
         for response in operation.responses.values():
             if (name, response.status) not in run.pairs:
                 reason = next(filter(None, _reasons(run, operation, response)), "")
-                yield Unreached(name, response.status, reason)
+                yield {"operationId": name, "status": response.status, "reason": reason}
 
 
 def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:

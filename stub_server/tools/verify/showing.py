@@ -74,8 +74,9 @@ class Showing:
 
     def line(self, request: Request) -> str:
         """Path and query on one line."""
-        shown = self.redacted(Exchange(request._replace(body=b""), Answer(0))).request
-        return cut(shown.path + (f"?{shown.query}" if shown.query else ""))
+        text = request.path + (f"?{request.query}" if request.query else "")
+        own = _credentials(request.headers)
+        return cut(self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1"))
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
         """The request as a report shows it, with a command that sends it again."""
