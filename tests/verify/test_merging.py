@@ -129,6 +129,11 @@ def test_what_an_operation_does_not_store_is_one_divergence() -> None:
     assert "createCustomer does not store metadata, phones" == one.title
 
 
+def test_a_member_that_is_named_by_a_number_is_no_parameter() -> None:
+    [one] = divergences([finding("undocumented-field", "getOrder", f"{CUSTOMER}/99")])
+    assert one.kind == "undocumented-field"
+
+
 def test_a_member_that_is_not_stored_is_not_told_again_as_one_that_answers_lack() -> None:
     lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones")
     lost = finding("not-persisted", pointer="#/components/schemas/CustomerCreate/properties/phones")

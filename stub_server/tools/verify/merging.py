@@ -47,7 +47,7 @@ _PARTS = {
 _WHOLE = ["method", "path"]
 _WORD = re.compile(r"[\w.-]+")
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
-_MEMBER = re.compile(r".*/(?:properties|parameters)/([^/]+)").match
+_MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 _Causes = dict[str, list[Finding]]
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
@@ -175,8 +175,8 @@ class Ledger:
         none.
         """
         found = _MEMBER(finding.pointer)
-        name = found[1] if found else ""
-        if name.isdecimal():
+        kind, name = found.groups() if found else ("", "")
+        if kind == "parameters" and name.isdecimal():
             operation = self.document.operations[finding.operation]
             name = f"?{operation.parameters[int(name)].name}"
         return name
