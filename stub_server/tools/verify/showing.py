@@ -96,23 +96,19 @@ class Showing:
         curl = command(
             method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
         )
-        return Shown(method, path, (curl or "") + rest)
+        return Shown(method, path, curl + rest if curl else "")
 
     def finding(
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
     ) -> Finding:
         """A finding with the exchange of an operation as a report shows it."""
-        said, expected, got = (
-            self.said(exchange.answer, exchange.request),
-            found.expected,
-            found.got,
-        )
+        said, got = self.said(exchange.answer, exchange.request), found.got
         if got is not None:
             said = said._replace(excerpt=self._text(f"{got.name}: {self.value(got.value)}"))
         return replace(
             found,
-            title=self._text(found.title),
-            expected=expected._replace(excerpt=self._text(expected.excerpt)),
+            title=self._text(found.title, 2 * LONGEST),  # which may have two values
+            expected=Said(found.expected.status, self._text(found.expected.excerpt)),
             operation=found.operation or (operation.id if operation is not None else ""),
             # what makes the records that others need must be accepted too
             group=group if group in GROUPS else "accepts",
@@ -143,9 +139,9 @@ class Showing:
             return f"<{_KINDS[type(value)]}>"
         return cut((self._redactor.messages(text)[0] or b"").decode())
 
-    def _text(self, text: str) -> str:
+    def _text(self, text: str, most: int = LONGEST) -> str:
         """A text that may have names which the target chose."""
-        return cut(self._redactor.text(text), 2 * LONGEST)
+        return cut(self._redactor.text(text), most)
 
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the
