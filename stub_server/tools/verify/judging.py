@@ -14,6 +14,7 @@ from ...contract.source import fixture
 from ...core.record import Body
 from .catalogue import (
     Catalogue,
+    Steps,
     below,
     body_of,
     pointer_of,
@@ -100,6 +101,7 @@ class Judge:
         """Whether only one side has a record of this journey, or a change of one: figures and
         searches show it.
         """
+        self._departed: set[Steps] = set()  # places of values that are not as expected
 
     def findings(
         self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], took: float
@@ -209,13 +211,16 @@ class Judge:
             kind, about = "value" if kind == "list" else kind, operation
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
             pointer = within(self._run.document, root, it.at)[0]
+        self._departed.add(it.at)
         title = f"{learns}: {member} has {got}, not {wanted}"
         probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
         expected = Said(status, f"{member}: {wanted}")
         return self._found(kind, probe, expected, title, Got(member, it.got))
 
     def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
-        """Whether a value is what the probe has suspected."""
+        """Whether a value is what the probe has suspected, and not one that departs
+        elsewhere too.
+        """
         match suspect:
             case "lifecycle":  # else the state was written by its name
                 fields = {each.field for each in self._run.document.lifecycles.values()}
@@ -223,7 +228,7 @@ class Judge:
             case "figures":
                 return _is_number(difference.expected)
             case "idempotency":
-                return difference.kind == "reference"
+                return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
 
     def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:
