@@ -162,7 +162,6 @@ class Settings:
             "base_url": self.url,
             **self._named(_SHAPING),
             "has_admin_key": bool(self.admin_key),
-            "has_secret": self.secret is not None or self.is_public,
             "has_overlays": bool(self.overlays),
         }
 

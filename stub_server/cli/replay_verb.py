@@ -9,7 +9,7 @@ from ..core.record import Body
 from .options import Unusable, read_file, show, yaml_text
 
 
-def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_json: bool) -> None:
+def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
     """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every
     answer.
     """
@@ -19,7 +19,7 @@ def replay(file: Path, overlays: tuple[Path, ...], scenario: Path | None, as_jso
     from ..tools.replay.replaying import replay as replayed
 
     try:
-        report = asyncio.run(replayed(read_file(file), overlays, scenario))
+        report = asyncio.run(replayed(read_file(file), overlays))
     except BadFile as error:
         raise Unusable("\n  ".join(error.lines)) from None
     show(report, _text(report), as_json=as_json)

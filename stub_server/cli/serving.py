@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope, Send
 from ..app import PACKAGE, create_app, data_dir
 from ..core.problem import UnusableInput
 from ..core.shipped import FIXTURES
+from ..core.text import host_name, is_local, printable_lines
 from ..data.scenario import is_file
 from ..engine.kept import Trace
 from ..server.connection import ConnectionMonitor, Limits
@@ -55,6 +56,7 @@ LOOK = 0.2  # seconds between two looks for a file that is gone
 NEWEST, YOUNG, ALL = range(3)  # generations of objects
 OLD = 5  # ticks after which the young are collected though requests go on
 SELDOM = 6_000  # ticks, ten minutes, between two moments in which all may be collected
+QUIET = 20  # ticks in a row in which no request was under way, before all is collected
 HANDOVER = 0.0002  # seconds after which the thread for long work gives way to the event loop
 
 
@@ -134,33 +136,36 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
     try:
         _start(settings, listeners)
     except UnusableInput as error:
-        print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
+        print(f"Error: {printable_lines(str(error))}\nWaiting for a change …", file=sys.stderr)
         _refuse(str(error), listeners)
 
 
 def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
-    """Answer every request with 503 and the reason why the server cannot start, until a change ends
-    this process.
+    """Answer every request with 503, until a change ends this process. The reason why the server
+    cannot start has paths and lines of files: it is for this machine, by a name of its own.
     """
-    page = (
-        "<!doctype html><meta charset=utf-8><meta http-equiv=refresh"
-        f" content=1><pre>{escape(reason)}</pre>"
-    )
-    error = {
-        "error": True,
-        "message": reason,
-        "code": "sandbox_unavailable",
-        "status": 503,
-        "details": [],
-    }
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = f"req_{secrets.token_hex(12)}"
+        request_id, sent = f"req_{secrets.token_hex(12)}", Headers(scope=scope)
         headers = {"retry-after": "1", "x-request-id": request_id, "connection": "close"}
-        if "text/html" in Headers(scope=scope).get("accept", ""):
+        is_here = is_local(host_name(sent.get("host", ""))) and is_local(scope["client"][0])
+        shown = reason if is_here else "The server cannot start. Its log says why."
+        error = {
+            "error": True,
+            "message": shown,
+            "code": "sandbox_unavailable",
+            "status": 503,
+            "request_id": request_id,
+            "details": [],
+        }
+        if "text/html" in sent.get("accept", ""):
+            page = (
+                "<!doctype html><meta charset=utf-8><meta http-equiv=refresh"
+                f" content=1><pre>{escape(shown)}</pre>"
+            )
             response: Response = HTMLResponse(page, 503, headers)
         else:
-            response = JSONResponse({**error, "request_id": request_id}, 503, headers)
+            response = JSONResponse(error, 503, headers)
         await response(scope, receive, send)
 
     config = uvicorn.Config(
@@ -294,7 +299,7 @@ class _Server(uvicorn.Server):
         self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
         super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
-        self._used, self._all_is_due = monotonic(), False
+        self._used, self._all_is_due, self._quiet_ticks = monotonic(), False, 0
 
     def stop(self, sig: int, frame: FrameType | None) -> None:
         """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
@@ -339,16 +344,17 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _collect(self, counter: int) -> None:
-        """Collect what is young, and all while nobody is there: that takes a quarter of a second
-        for a million objects.
+        """Collect what is young, and all once nobody was there for a while: that takes a quarter of
+        a second for a million objects.
 
         The collector by itself counts what is made less what is freed: with a full log it would
         come so seldom that it has a million young objects to look at.
         """
         is_idle = self._connections.is_idle
+        self._quiet_ticks = self._quiet_ticks + 1 if is_idle else 0
         self._all_is_due = self._all_is_due or counter % SELDOM == 0
         age = YOUNG
-        if is_idle and self._all_is_due:
+        if self._all_is_due and self._quiet_ticks >= QUIET:
             age, self._all_is_due = ALL, False
         elif not is_idle and counter % OLD:  # what a page is made of is not old yet: it has cycles
             age = NEWEST

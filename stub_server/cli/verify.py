@@ -97,18 +97,18 @@ def _sent(
     import time
 
     from ..tools.verify.correcting import correct_run
-    from ..tools.verify.exchange import Exchange
-    from ..tools.verify.har import archive
+    from ..tools.verify.exchange import Exchange, base_of
+    from ..tools.verify.har import archive_of, entry_of
     from ..tools.verify.outcome import check_names, of_run
     from ..tools.verify.run import Runner
     from ..tools.verify.showing import Showing
 
-    recorded: list[tuple[Exchange, float]] = []
+    recorded = []
 
     def record(exchange: Exchange) -> None:
         if file is not None:
             began = time.time() - exchange.answer.seconds
-            recorded.append((showing.redacted(exchange), began))
+            recorded.append(entry_of(showing.redacted(exchange), began, base_of(options.url)))
 
     with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
 
@@ -129,7 +129,7 @@ def _sent(
         except ssl.SSLError:
             raise Unusable(f"{options.trusted}: contains no PEM certificates.") from None
     if file is not None:
-        write_private(file, archive(recorded, options.url))
+        write_private(file, archive_of(recorded))
     return report
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from shlex import quote
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -110,9 +111,10 @@ class Attempt:
         curl = command(*asked[:5], base_url=sheet.url, has_admin_key=sheet.has_admin_key)
         success = next((each for status, each in operation.responses.items() if status < 300), None)
         if operation.uploads:
-            curl = f"{curl} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
+            media = quote(f"Content-Type: {operation.uploads[0]}")
+            curl = f"{curl} -H {media} --data-binary @FILE"
         elif success is not None and success.media and not any(map(is_text, success.media)):
-            curl = f"{curl} -o {asked.path.rpartition('/')[2]}"
+            curl = f"{curl} -o {quote(asked.path.rpartition('/')[2])}"
         return curl or ""
 
     def _question(self, inputs: list[Input], authorization: str) -> Question:

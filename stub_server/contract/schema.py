@@ -1,7 +1,6 @@
 """Compiles the contract's schemas to validators of jsonschema-rs, each when it is first needed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +10,6 @@ from ..core.record import has_more_values
 from .formats import STRICT, UUID, Format, Formats
 from .source import Json, JsonObject, nodes
 
-CENT = 0.01
-_EXCLUSIVE = {"exclusiveMinimum", "exclusiveMaximum"}
 LONGEST_KEY = 64  # characters
 # values of what an error is explained of: that copies them all, and blocks every request
 MOST_EXPLAINED = 20_000
@@ -129,26 +126,19 @@ class Validator:
     """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 
     def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
-        self._schema, self._formats = schema, formats
-        self.is_valid: Callable[[Any], bool] = self._compiled(_by_whole_numbers(schema)).is_valid
-
-    def _compiled(self, schema: Json) -> jsonschema_rs.Draft4Validator:
-        formats = dict(self._formats)
-        return jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=formats)
-
-    @cached_property
-    def _exact(self) -> jsonschema_rs.Draft4Validator:
-        """What names the bounds of the contract. Only refusals need it."""
-        return self._compiled(self._schema)
+        self._compiled = jsonschema_rs.Draft4Validator(
+            schema, validate_formats=True, formats=dict(formats)
+        )
+        self.is_valid: Callable[[Any], bool] = self._compiled.is_valid
 
     def iter_errors(self, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
         """All violations in a value."""
-        return iter(self._exact.iter_errors(value))
+        return iter(self._compiled.iter_errors(value))
 
     def first_error(self, value: Any) -> jsonschema_rs.ValidationError | None:
         """The first violation in a value, found without looking for others; None if it is valid."""
         try:
-            self._exact.validate(value)
+            self._compiled.validate(value)
         except jsonschema_rs.ValidationError as error:
             return error
         return None
@@ -164,21 +154,6 @@ class Validator:
         assert error is not None  # it is not valid
         where = "".join(f".{step}" for step in error.instance_path)
         return f"{where[:200]}: {error.message[:300]}"
-
-
-def _by_whole_numbers(schema: Json) -> Json:
-    """The same schema with the bounds of amounts in cents as whole numbers, which are compared ten
-    times as fast: at least 0.01 is more than 0, at most 999999.99 is less than 1000000.
-    """
-    made = deepcopy(schema)
-    for _, node in nodes(made):
-        if isinstance(node, dict) and node.get("multipleOf") == CENT and not _EXCLUSIVE & {*node}:
-            if node.get("minimum") == CENT:
-                node |= {"minimum": 0, "exclusiveMinimum": True}
-            most = node.get("maximum", 0) + CENT
-            if most.is_integer() and most > node["maximum"]:  # past 10^14 it has no cents
-                node |= {"maximum": int(most), "exclusiveMaximum": True}
-    return made
 
 
 def needed(schema: Json, named: JsonObject) -> JsonObject:

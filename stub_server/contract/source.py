@@ -98,8 +98,8 @@ def read_user_file(path: Path) -> Json:
     return parse_bounded(read_text(path, str(path)), str(path))
 
 
-def read_text(path: Path, name: str) -> str:
-    """The text of a regular file of at most 10 MB; errors call it by `name`.
+def read_text(path: Path, name: str, most: int = MOST_BYTES) -> str:
+    """The text of a regular file of at most so many bytes; errors call it by `name`.
 
     Raises ContractError.
     """
@@ -107,14 +107,14 @@ def read_text(path: Path, name: str) -> str:
         if path.exists() and not path.is_file():
             raise ContractError(f"{name}: is not a regular file")
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(most + 1)
     except FileNotFoundError:
         raise ContractError(f"{name}: no such file") from None
     except OSError as error:
         raise ContractError(f"{name}: cannot be read: {error.strerror or error}") from None
-    if len(data) > MOST_BYTES:
+    if len(data) > most:
         raise ContractError(
-            f"{name}: is larger than {MOST_BYTES // 1024 // 1024} MB, the most that is read"
+            f"{name}: is larger than {most // 1024 // 1024} MB, the most that is read"
         )
     try:
         return data.decode("utf-8")

@@ -6,15 +6,10 @@ Sums are made in cents, never in floats.
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 
-_EXACT = 10**15  # below this, floats of any two amounts in whole cents differ
-
 
 @lru_cache(maxsize=4096)  # few different prices occur in a shop
 def cents(amount: float) -> int:
     """A JSON number of reais -> cents; half a cent is rounded to even."""
-    near = round(amount * 100)
-    if near / 100 == amount and -_EXACT < near < _EXACT:  # at most two decimals: nothing to round
-        return near
     return int((Decimal(repr(amount)) * 100).to_integral_value(ROUND_HALF_EVEN))
 
 

@@ -14,7 +14,6 @@ from faker.providers import BaseProvider
 from ..core.record import Body
 from .tables import Shares, pick, table
 
-AFFILIATES = 0.4
 BRIEFLY = 3  # so many features of the niche come with the plan that is paid by the month
 FEATURES = 5
 
@@ -127,9 +126,6 @@ class CatalogueProvider(BaseProvider):
         has_course = "course" in [product["type"] for product in project["products"]]
         drawn["certificate"] = str(has_course).lower()
         made: Body = filled(table("niches")["project"], niche | project | drawn)
-        if self.generator.random.random() < AFFILIATES:
-            percent = pick(random, "habits", "affiliate_percent")
-            made["marketing_settings"] |= {"affiliates": "true", "affiliate_percent": percent}
         return {name: project[name] for name in ("name", "description", "long_description")} | made
 
     def slogan(self) -> str:

@@ -9,8 +9,7 @@ from ..core.clock import DAY, HOUR, MINUTE, iso
 from ..core.ids import uuid_text
 from ..core.record import Body
 from ..domain.calendar import add_interval
-from ..domain.customers import as_buyer, changed_customer, new_customer
-from ..domain.subscriptions import CHARGED
+from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.draft import Draft
 from .files import Node
@@ -39,9 +38,6 @@ BUYERS = 0.93  # the rest of the customers have signed up and have not bought ye
 NEW = 0.95  # of the visits at most: a few buyers come back
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
 QUIET = 5 * MINUTE  # before now, in which nobody comes
-# of the first customers, and ever fewer of the later ones: they have a new mobile number
-RENUMBERED = 0.15
-FORGOTTEN_SLIPS = 0.35  # of those who wait for payment now
 
 
 class Crowd:
@@ -61,7 +57,7 @@ class Crowd:
         self._orders_of_named = 0
         self._rng = stream(script.sandbox.origin.seed, "arrivals")
         self._idle = stream(script.sandbox.origin.seed, "idle")
-        self._moves = script.faker("people", "moves")
+        self._idents = stream(script.sandbox.origin.seed, "people", "ids")
         self._people = script.faker("people")
         # each with the projects of which it has bought a plan
         self._buyers: list[tuple[str, set[str]]] = []
@@ -71,16 +67,13 @@ class Crowd:
     def foresee(self, plan: Body, at: int, fate: Fate) -> None:
         """Count a purchase of somebody whom the scenario names."""
         self._orders_of_named += count_orders(plan, fate, at, self.script.end)
-        for offer in self.offers:
-            if offer.plan["id"] == plan["id"]:
-                offer.take_seat()
 
     def plan(self) -> None:
         """Plan all visits. Raises ScenarioError."""
         scenario, node = self.scenario, self.scenario.root
         people = max(0, scenario.customers - self.named)
         orders = scenario.orders - self._orders_of_named
-        if (scenario.owing or orders > 0) and not self._on_sale():
+        if (scenario.owing or orders > 0) and not self.offers:
             asked = node["everybody" if scenario.owing else "orders"]
             raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
         if orders > 0 and not people:
@@ -100,10 +93,6 @@ class Crowd:
             at = self.rhythm.instant(self._idle, self.rhythm.start, self.rhythm.end)
             self.script.plan(at, self._sign_up, self._idle, "metadata_of_others")
 
-    def _on_sale(self) -> list[Offer]:
-        """The offers that somebody can still buy."""
-        return [offer for offer in self.offers if offer.share and offer.seats != 0]
-
     def _choose(self, offers: list[Offer]) -> Offer:
         """One of some offers, by their shares."""
         return self._rng.choices(offers, [offer.share for offer in offers])[0]
@@ -116,9 +105,9 @@ class Crowd:
 
     def _paying(self, orders: int) -> Iterator[Visit]:
         """Visits of the whole period, so many that about `orders` come of them."""
-        offers, now = self._on_sale(), self.script.end
-        while orders > 0 and offers:
-            offer = self._choose(offers)
+        now = self.script.end
+        while orders > 0 and self.offers:
+            offer = self._choose(self.offers)
             at = self._at(offer)
             fate = draw_fate(self._rng, offer, at, now)
             # Nothing is renewed in a project that is stopped.
@@ -126,38 +115,26 @@ class Crowd:
             if expected > orders and now - at > SETTLED[fate.method]:
                 fate, expected = unpaid(fate.method), 1
             orders -= expected
-            offer.take_seat()
-            if offer.seats == 0:
-                offers = self._on_sale()
             yield Visit(at, offer, fate)
 
     def _waiting(self, count: int) -> Iterator[Visit]:
-        """So many people who have ordered lately and whose orders are not paid yet; none if only
-        cards are taken.
+        """So many people who have ordered by PIX lately and whose orders are not paid yet; none
+        where PIX is not taken.
         """
         now = self.script.end
-        offers = [offer for offer in self._on_sale() if _can_wait(offer, now)]
+        offers = [each for each in self.offers if each.closes >= now and each.takes("pix")]
         if not offers:
             return
         for _ in range(count):
             offer = self._choose(offers)
-            since, method = 20 * HOUR, "pix"
-            if self._is_slip(offer):
-                since, method = 60 * HOUR, "boleto"
-            yield Visit(self._at(offer, now - since), offer, Fate(method, "pending"))
-
-    def _is_slip(self, offer: Offer) -> bool:
-        """Whether somebody who waits has a boleto to pay."""
-        if not offer.takes("boleto"):
-            return False
-        return not offer.takes("pix") or self._rng.random() < FORGOTTEN_SLIPS
+            yield Visit(self._at(offer, now - 20 * HOUR), offer, Fate("pix", "pending"))
 
     def _debts(self, count: int, asked: Node) -> Iterator[Visit]:
         """So many people with a monthly membership whose last period is over and not paid.
 
         Raises ScenarioError.
         """
-        offers = [offer for offer in self._on_sale() if is_of_one(offer.plan, "month")]
+        offers = [offer for offer in self.offers if is_of_one(offer.plan, "month")]
         if not offers:
             raise asked.fail(
                 "past-due members need a monthly plan in an active project of `projects`: add one"
@@ -194,27 +171,10 @@ class Crowd:
             self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
         ident, joined = self._buyers[-1] if is_new else self._returning(project)
         if project in joined:
-            self._make_up_for(visit)
             fate = unpaid(fate.method)
         joined.add(project)
         buyer = as_buyer(draft.get(draft.store.customers, ident).public)
         return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
-
-    def _make_up_for(self, visit: Visit) -> None:
-        """Plan orders that are not paid, in place of those that were expected of a visit
-        and do not come.
-        """
-        offer = visit.offer
-        latest = min(offer.closes, self.script.end - SETTLED[visit.fate.method])
-        if visit.at >= latest:
-            return
-        expected = count_orders(offer.plan, visit.fate, visit.at, offer.stopped or self.script.end)
-        for _ in range(expected - 1):
-            at = self.rhythm.instant(self._rng, visit.at, latest)
-            self.script.add(at, self._order, Visit(at, offer, unpaid(visit.fate.method)))
-
-    def _order(self, visit: Visit) -> None:
-        self.script.follow(self._buy(visit, is_new=False))
 
     def _returning(self, project: str) -> tuple[str, set[str]]:
         """One of the recent buyers, in most cases one who has not joined the project."""
@@ -233,30 +193,11 @@ class Crowd:
         person: Body = self._people.stranger(
             self._in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS
         )
-        ident, number = uuid_text(self._moves.random.getrandbits(128)), self._moves.mobile_number()
-        come = len(draft.store.customers) / max(self.scenario.customers, self.named)
-        is_renumbered = self._moves.random.random() < RENUMBERED * (1 - come)
+        ident = uuid_text(self._idents.getrandbits(128))
         words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
         defaults = self.script.sandbox.rules.defaults["Customer"]
         resources.add(
             draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident}
         )
-        if is_renumbered and "mobile_phone" in person["phones"]:
-            since = self.rhythm.instant(self._idle, draft.now + MINUTE, self.script.end)
-            self.script.plan(since, _renumber, ident, number)
         return ident
-
-
-def _can_wait(offer: Offer, now: int) -> bool:
-    """Whether an order of an offer can wait for its payment at an instant (ms)."""
-    return offer.closes >= now and bool(offer.plan["payment_methods"] != [CHARGED])
-
-
-def _renumber(draft: Draft, ident: str, number: str) -> None:
-    """Give a customer a new mobile number; earlier orders keep the old one."""
-    row = draft.get(draft.store.customers, ident)
-    phones = row.public["phones"]
-    phones = phones | {"mobile_phone": phones["mobile_phone"] | {"number": number}}
-    changed = changed_customer(row.public, {"phones": phones}, iso(draft.now))
-    resources.change(draft, draft.store.customers, row, changed)

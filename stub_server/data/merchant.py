@@ -21,7 +21,7 @@ from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
 from .provider import stream
 from .purchases import Offer
-from .rhythm import office_hour, office_hour_before
+from .rhythm import office_hour
 from .scenario import Scenario
 from .tables import plain_ascii, table
 
@@ -93,9 +93,7 @@ class Merchant:
         self.goods.claim(ident, spec, "project has this slug")
         stopped = None
         if status in ("suspended", "archived"):
-            wanted = office_hour_before(
-                rng, self.now - (spec.get("stopped_days_ago", 60) - 1) * DAY
-            )
+            wanted = self.now - spec.get("stopped_days_ago", 60) * DAY
             stopped = min(self.now - HOUR, max(opened + 2 * HOUR, wanted))
             self.script.plan(stopped, move_project, ident, status)
         at, plans = opened, list[str]()
@@ -106,10 +104,9 @@ class Merchant:
                 rng, spec, membership.slug, fields, at=at, stopped=stopped
             )
             plans.append(plan["id"])
-            if status != "draft" and share > 0:
-                seats = plan["max_subscribers"]
+            if status != "draft" and share > 0 and plan["max_subscribers"] is None:
                 self.offers.append(
-                    Offer(project, plan, share, at, closes, stopped, membership.bumps, seats)
+                    Offer(project, plan, share, at, closes, stopped, membership.bumps)
                 )
         for number, fields in enumerate(membership.products, start=1):
             at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), self.now)
@@ -215,12 +212,7 @@ class Merchant:
         ident, defaults = named_uuid("webhook", name), self.goods.defaults["Webhook"]
         public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
         gone = created + (self.now - created) * 2 // 5
-        receiver = {
-            "behaviour": node.value["behaviour"],
-            "created": created,
-            "gone": gone,
-            "until": self.now,
-        }
+        receiver = {"behaviour": node.value["behaviour"], "gone": gone, "until": self.now}
         draft.create(draft.store.webhooks, ident, public, hidden | {"receiver": receiver})
 
     def plan_keys(self) -> None:

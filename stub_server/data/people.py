@@ -5,9 +5,7 @@ newborns, our tables add the names of adults with their weights. Cities, area co
 and regions of a CPF are ours: those of Faker do not belong to each other.
 """
 
-from collections.abc import Iterator
 from functools import cache
-from itertools import count
 from typing import Any
 
 from faker.providers import BaseProvider
@@ -15,7 +13,7 @@ from faker.providers import BaseProvider
 from ..core.record import Body
 from ..domain.cpf import cpf_with_check_digits
 from ..domain.documents import cnpj_with_check_digits
-from .tables import Shares, pick, plain_ascii, shares, table
+from .tables import Shares, pick, plain_ascii, table
 
 COMPANIES = 0.04  # of the buyers
 WOMEN = 0.54
@@ -32,7 +30,6 @@ OLDEST_ROOT, NEWEST_ROOT = 11, 64  # first digits of the CNPJs of the years in w
 HIGHEST_NUMBERS = {"Avenida": 1_990, "Praça": 190}
 HIGHEST_NUMBER = 890
 BLOCKS = "ABCDEFGHIJK"  # of a superquadra in Brasília
-PARTICLES = ("da", "das", "de", "do", "dos", "e")
 
 
 class PeopleProvider(BaseProvider):
@@ -63,7 +60,7 @@ class PeopleProvider(BaseProvider):
     def person(self) -> Body:
         """Somebody whose name, CPF, telephones and address belong to one place."""
         place = self._place()
-        name, mailbox = self._name_and_mailbox(place)
+        name, mailbox = self._name_and_mailbox()
         region = table("geography")["states"][place["state"]]["cpf_region"]
         return {
             "type": "individual",
@@ -84,7 +81,7 @@ class PeopleProvider(BaseProvider):
         document = self._cnpj(letters=self._chance(ALPHANUMERIC) and letters)
         is_alone = form == "MEI"
         if is_alone:
-            owner, mailbox = self._name_and_mailbox(place)
+            owner, mailbox = self._name_and_mailbox()
             name = f"{document[:2]}.{document[2:5]}.{document[5:8]} {owner}"
         else:
             brand = self.generator.parse(self._habit("brands"))
@@ -101,17 +98,12 @@ class PeopleProvider(BaseProvider):
         }
 
     def stranger(self, known: set[str], *, letters: bool = True) -> Body:
-        """A buyer with a document and an e-mail address that are not `known`, and are
-        from then on.
-        """
+        """A buyer with a document that is not `known`, and is from then on."""
         buyer = self.buyer(letters=letters)
         while buyer["document"] in known:
             buyer = self.buyer(letters=letters)
-        for email in _addresses(buyer):
-            if email not in known:
-                break
-        known |= {buyer["document"], email}
-        return buyer | {"email": email}
+        known.add(buyer["document"])
+        return buyer
 
     # -- parts of them
 
@@ -133,11 +125,11 @@ class PeopleProvider(BaseProvider):
             name = str(self.generator.format(formatter))
         return name
 
-    def _name_and_mailbox(self, place: Body) -> tuple[str, str]:
+    def _name_and_mailbox(self) -> tuple[str, str]:
         """A full name, and the local part of an e-mail address that belongs to it."""
         is_woman = self._chance(WOMEN)
         given = self.given_name(of_a_woman=is_woman)
-        last = surnames_in(place["state"]).draw(self.generator.random)[0]
+        last = self.surname()
         middle = self._drawn_by_faker("last_name") if self._chance(WITH_MIDDLE_NAME) else ""
         if middle.split()[-1:] == [last] or middle == given:
             middle = ""
@@ -159,16 +151,13 @@ class PeopleProvider(BaseProvider):
         root = "".join(self.random_choices(alphabet, length=6))
         return cnpj_with_check_digits(f"{self.random_int(OLDEST_ROOT, NEWEST_ROOT)}{root}0001")
 
-    def mobile_number(self) -> str:
-        """Nine digits, without the area code."""
-        return f"9{self.random_int(60_000_000, 99_999_999)}"
-
     def _phones(self, place: Body, landlines: float) -> Body:
         """A mobile number, for some a landline too, and for a few no phone at all."""
         if self._chance(WITHOUT_PHONE):
             return {}
         code = {"country_code": "55", "area_code": place["ddd"]}
-        phones = {"mobile_phone": code | {"number": self.mobile_number()}}
+        mobile = f"9{self.random_int(60_000_000, 99_999_999)}"
+        phones = {"mobile_phone": code | {"number": mobile}}
         if self._chance(landlines):
             phones["home_phone"] = code | {"number": f"3{self.random_int(0, 9_999_999):07}"}
         return phones
@@ -220,31 +209,3 @@ class PeopleProvider(BaseProvider):
 def places() -> Shares:
     """The places of the table by their numbers, with their weights."""
     return Shares({number: row["weight"] for number, row in enumerate(table("geography")["rows"])})
-
-
-@cache
-def surnames_in(state: str) -> Shares:
-    """The surnames of a state, with those that its immigrants brought."""
-    found = dict(shares("names", "surnames").of)
-    total = sum(found.values())
-    for group in table("names")["regional"]:
-        if state in group["states"]:
-            bearers = total * group["share"] / (1 - group["share"])
-            for name in group["surnames"]:
-                found[name] = found.get(name, 0) + bearers / len(group["surnames"])
-    return Shares(found)
-
-
-def _addresses(buyer: Body) -> Iterator[str]:
-    """E-mail addresses of a buyer, the likeliest first: one that is in use is followed by that of
-    the whole name.
-    """
-    mailbox, _, domain = buyer["email"].partition("@")
-    yield buyer["email"]
-    if buyer["type"] == "individual":
-        mailbox = ".".join(
-            plain_ascii(word) for word in buyer["name"].split() if word not in PARTICLES
-        )
-        yield f"{mailbox}@{domain}"
-    for number in count(2):
-        yield f"{mailbox}{number}@{domain}"

@@ -17,13 +17,17 @@ from .rhythm import moment
 from .tables import table
 
 SWAY = 8  # hours: no story depends on them
-EVERY_WAY = ("paid", "paid", "expired", "canceled", "failed", "refunded")
 SUITING: Mapping[str, tuple[Callable[[Body], bool], str]] = {
-    "one_time": (lambda plan: bool(plan["billing_type"] == "one_time"), "a one-time plan"),
+    "one_time": (
+        lambda plan: plan["billing_type"] == "one_time" and CHARGED in plan["payment_methods"],
+        "a one-time plan that takes cards",
+    ),
     "trial": (lambda plan: bool(plan["trial_period_days"] > 1), "a plan with a trial"),
     "boleto": (lambda plan: "boleto" in plan["payment_methods"], "a plan that takes boletos"),
 }
 """Which plans suit a story, and how an error calls them."""
+BY = {"one_time": CHARGED, "boleto": "boleto"}
+"""How such a plan is paid; others by PIX."""
 
 
 class Story:
@@ -54,8 +58,6 @@ class Story:
         story = self.node.value["story"]
         if story == "spender":
             return self._dearest()
-        if story == "hundreds":
-            return self._one_a_day()
         if story in ("leap_month", "leap_year"):
             return [self._on_leap_day(story.removeprefix("leap_"))]
         if story == "none":
@@ -71,18 +73,8 @@ class Story:
         at = self._days_ago(days, row.get("sway", SWAY))
         if bills:
             at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
-        outcome = row.get("outcome", "paid")
-        method = "boleto" if kind == "boleto" else "pix"
-        # PIX takes an account in Brazil; only what is paid once can be left to a card: no story
-        # tells of its renewals.
-        if kind == "one_time" and outcome == "paid" and self._is_abroad and offer.takes(CHARGED):
-            method = CHARGED
-        return Visit(at, offer, Fate(method, outcome, bills or ["paid"]))
-
-    @property
-    def _is_abroad(self) -> bool:
-        address = self.node.value["customer"].get("address", {})
-        return bool(address.get("country", "BR") != "BR")
+        method = BY.get(kind, "pix")
+        return Visit(at, offer, Fate(method, row.get("outcome", "paid"), bills or ["paid"]))
 
     def _plan(self, wanted: Callable[[Body], bool], what: str) -> Offer:
         """The best selling plan of the kind that a story needs. Raises ScenarioError."""
@@ -114,15 +106,6 @@ class Story:
         visits = []
         for number, offer in enumerate(dearest.values()):
             visits.append(Visit(self._days_ago(290 - 19 * (number % 12)), offer, Fate("pix")))
-        return visits
-
-    def _one_a_day(self) -> list[Visit]:
-        """One purchase a day, which ends in every way."""
-        offer = self._plan(*SUITING["one_time"])
-        visits = []
-        for number in range(320):
-            fate = Fate("pix", EVERY_WAY[number % len(EVERY_WAY)])
-            visits.append(Visit(self._days_ago(340 - number), offer, fate))
         return visits
 
     def _on_leap_day(self, interval: str) -> Visit:

@@ -15,7 +15,7 @@ from ..core.money import cents
 from ..core.record import Body
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.orders import life
-from ..domain.subscriptions import ATTEMPTS, CHARGED
+from ..domain.subscriptions import CHARGED
 from .rhythm import bank_morning, pay_delay
 from .tables import pick, shares
 
@@ -38,8 +38,7 @@ LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is 
 class Offer:
     """A plan for sale, at a share of all sales, between `opens` and `closes` (ms).
 
-    `stopped` is when the project is suspended or archived; None while it stays active. `seats` is
-    how many buyers the plan still takes; None is any number.
+    `stopped` is when the project is suspended or archived; None while it stays active.
     """
 
     project: Body
@@ -49,12 +48,6 @@ class Offer:
     closes: int
     stopped: int | None
     bumps: Sequence[tuple[str, float]]
-    seats: int | None = None
-
-    def take_seat(self) -> None:
-        """Count one more buyer."""
-        if self.seats is not None:
-            self.seats -= 1
 
     def is_sold_at(self, instant: int) -> bool:
         """Whether the plan can be bought at an instant (ms) or later."""
@@ -201,15 +194,14 @@ def pays_at(rng: Random, method: str, at: int, end: int) -> int:
 
 def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:
     """About how many orders come of a purchase until an instant (ms): those of its tries,
-    and the renewals.
+    and the renewals, without further attempts to charge a card.
     """
     if fate.again is not None:
         return 1 + count_orders(plan, fate.again, begun, until)
     if fate.outcome not in ("paid", "partly") or plan["interval"] is None:
         return 1
     rhythm = (plan["interval"], plan["interval_count"])
-    is_charged = fate.method == CHARGED
-    lead = 0 if is_charged else lead_ms(*rhythm)
+    lead = 0 if fate.method == CHARGED else lead_ms(*rhythm)
     begun += plan["trial_period_days"] * DAY
     orders = 1
     for cycle in count():
@@ -217,10 +209,6 @@ def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:
         if bill == CANCEL or end - lead > until:
             break
         orders += 1
-        if is_charged and bill == LATE:
-            orders += end + ATTEMPTS[0] <= until
         if bill == LAPSE:
-            if is_charged:
-                orders += sum(end + after <= until for after in ATTEMPTS)
             break
     return orders

@@ -17,7 +17,7 @@ from ..domain.lifecycle import known_ids
 from ..engine import resources
 from .crowd import Crowd
 from .files import Node, ScenarioError, check_request, expand
-from .goods import Goods, move_project
+from .goods import Goods
 from .lives import Purchase
 from .personas import Story
 from .provider import stream
@@ -33,7 +33,7 @@ KINDS = {
     "customers": ("customer", "CustomerCreate", 8),
     "orders": ("order", "OrderCreate", 0),
 }
-NOT_OF_REQUESTS = ("id", "key", "created", "days_ago", "status_now")
+NOT_OF_REQUESTS = ("id", "key", "created", "days_ago")
 
 
 class Records:
@@ -134,7 +134,7 @@ class Records:
                 raise node.fail("projectId names no project of this scenario")
             _check_older(node, kind, "project", project, at)
         create = {
-            "project": self._project,
+            "project": self.goods.add_project,
             "plan": self.goods.add_plan,
             "product": self._product,
             "customer": self._customer,
@@ -154,12 +154,6 @@ class Records:
             allowed = f"must be after {iso(self.begun)} and not after {iso(self.now)}"
             raise node.fail(f"created is {iso(at)}, but {allowed}")
         return at
-
-    def _project(self, node: Node, ident: str, fields: Body, at: int) -> None:
-        self.goods.add_project(node, ident, fields, at)
-        status = node.get("status_now", None)
-        if status is not None:
-            self.goods.later(max(at, self.now - HOUR), node, move_project, ident, status)
 
     def _product(self, node: Node, ident: str, fields: Body, at: int) -> None:
         plans, project = self.goods.plans, fields["projectId"]

@@ -85,13 +85,6 @@ def office_hour(rng: Random, at_ms: int) -> int:
     return _on_working_day(rng, (at_ms + BRASILIA) // DAY, 9, 9)
 
 
-def office_hour_before(rng: Random, at_ms: int) -> int:
-    """A random instant between 9:00 and 18:00 on the last working day before the day
-    of an instant.
-    """
-    return _on_working_day(rng, (at_ms + BRASILIA) // DAY - 1, 9, 9, -1)
-
-
 def refund_hour(rng: Random, paid_ms: int) -> int:
     """When a payment is refunded: in office hours, one to seven days later, as consumer law gives
     to regret it.
@@ -103,10 +96,8 @@ def refund_hour(rng: Random, paid_ms: int) -> int:
     return _on_working_day(rng, open_days[int(len(open_days) * rng.random() ** 2)], 9, 9)
 
 
-def _on_working_day(rng: Random, day: int, first_hour: int, hours: int, step: int = 1) -> int:
-    """In these hours of a day since the epoch or, when banks are closed on it, of the nearest one
-    in a direction.
-    """
+def _on_working_day(rng: Random, day: int, first_hour: int, hours: int) -> int:
+    """In these hours of a day since the epoch or, when banks are closed on it, of the next one."""
     while not is_working_day(day):
-        day += step
+        day += 1
     return day * DAY - BRASILIA + first_hour * HOUR + int(rng.random() * hours * HOUR)

@@ -1,12 +1,10 @@
 """Simulated receivers at reserved names, which no machine may have: when and what they answer."""
 
-import math
 from collections.abc import Mapping
-from statistics import NormalDist
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ..core.clock import DAY, HOUR
+from ..core.clock import HOUR
 from ..core.ids import luck
 from ..core.record import Body
 from .deliveries import GONE, error_of
@@ -17,10 +15,9 @@ RESERVED = ("example", "example.com", "example.net", "example.org", "test", UNKN
 
 No name server knows those of `UNKNOWN`.
 """
-REJECTED = 0.08  # of the events to a flaky receiver, besides those that an outage delays
+REJECTED = 0.08  # of the events to a flaky receiver, besides those that wait until it is back
 SLOW = 0.02  # of the first attempts run into the time limit
 TIMEOUT_MS = 15_000
-BETWEEN_OUTAGES = 4 * DAY
 LATELY = 36 * HOUR  # before its sandbox begins a flaky receiver went down, and still is
 SOON = 2 * HOUR  # after that it is back
 _PAGE = (
@@ -83,14 +80,8 @@ def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
 
 
 def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
-    ident, created = webhook["id"], kept["created"]
-    turn = (at - created) // BETWEEN_OUTAGES
-    begins = created + turn * BETWEEN_OUTAGES + int(3 * DAY * luck(ident, str(turn), "begins"))
-    ends = begins + int((0.5 + 6 * luck(ident, str(turn), "ends") ** 2) * HOUR)
-    latest = kept["until"] - LATELY <= at < kept["until"] + SOON
-    if latest or begins <= at < ends:
-        chance = luck(ident, "lately" if latest else str(turn), "fault")
-        return (503, 503, 502, None)[int(4 * chance)]
+    if kept["until"] - LATELY <= at < kept["until"] + SOON:
+        return (503, 503, 502, None)[int(4 * luck(webhook["id"], "fault"))]
     # Some payloads are rejected at every attempt. A third event in a row would have disabled the
     # webhook.
     is_last = log["attempt_count"] + 1 >= log["max_attempts"]
@@ -103,5 +94,4 @@ def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
 
 def _took(chance: float) -> int:
     """How long a receiver takes: mostly a tenth of a second, seldom a whole one."""
-    normal = NormalDist().inv_cdf(min(max(chance, 1e-9), 1 - 1e-9))
-    return min(40 + int(80 * math.exp(0.7 * normal)), TIMEOUT_MS - 1)
+    return 40 + int(60 / (1.05 - chance))

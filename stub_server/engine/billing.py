@@ -155,9 +155,7 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
     plan = store.plans.peek(hidden["planId"])
     if plan is None or plan["billing_type"] != "recurring":
         return None
-    customer = draft.open(store.customers, hidden["customerId"])
-    if customer is None:
-        return None
+    customer = draft.get(store.customers, hidden["customerId"])
     first = store.subscriptions.count("customerId+planId", (customer.id, plan["id"])) == 0
     known = customer.public
     if hidden["copy_only"]:

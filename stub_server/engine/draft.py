@@ -228,7 +228,7 @@ class Draft:
         """
         self._events.append(event)
         if event.type != TEST:
-            active = self.store.webhooks.peek_all("is_active", True)
+            active = self.store.webhooks.peek_active()
             webhooks = subscribers(active, event.type, event.project_id)
             if webhooks:
                 self.open_deliveries(webhooks, event, test=False)

@@ -76,7 +76,7 @@ def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
     return log.oldest - 1
 
 
-def step_before(sandbox: Sandbox, request: str, field: str) -> int:
+def step_before(sandbox: Sandbox, request: str) -> int:
     """The step before the first one of a request; of one without steps, the newest step when it
     came.
 
@@ -85,12 +85,12 @@ def step_before(sandbox: Sandbox, request: str, field: str) -> int:
     """
     trace = sandbox.journal.find(request)
     if trace is not None:
-        check_kept(sandbox.log, trace.before, field)
+        check_kept(sandbox.log, trace.before, "to_request")
         return trace.before
     for step in sandbox.log:
         if step.cause.id == request and step.cause.kind in ("request", "control"):
             return step.number - 1
-    raise not_stored(f"Request {request} is not stored. {_oldest(sandbox.log)}", field)
+    raise not_stored(f"Request {request} is not stored. {_oldest(sandbox.log)}", "to_request")
 
 
 # -- the state after it, on a copy

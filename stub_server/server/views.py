@@ -65,14 +65,10 @@ def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
     return url
 
 
-def shown_key(store: Store, record: Record, ready: str | None) -> Body:
-    """An API key of a merchant; `ready` is the public half of the one that the credentials show."""
+def shown_key(store: Store, record: Record) -> Body:
+    """An API key of a merchant."""
     public = loads(store.shown(store.api_keys, record))
-    return {
-        "merchant_id": store.merchant.id,
-        "is_ready": public["public_key"] == ready,
-        "api_key": public,
-    }
+    return {"merchant_id": store.merchant.id, "api_key": public}
 
 
 def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:

@@ -36,18 +36,6 @@ class Target:
     not exist yet: a request that is refused creates none.
     """
 
-    __slots__ = (
-        "_created",
-        "_sandboxes",
-        "generation",
-        "is_chosen",
-        "path",
-        "pending",
-        "prefix",
-        "sandbox",
-        "was_gone",
-    )
-
     def __init__(
         self,
         sandboxes: Sandboxes,
@@ -286,11 +274,6 @@ class Work:
             self.trace.note(step)
         self.drafted = None
 
-    @property
-    def has_recorded(self) -> bool:
-        """Whether a step was recorded."""
-        return self.trace.after is not None
-
     async def in_slices(self, search: Sliced[T]) -> T:
         """Run a generator that reads the sandbox. Others are served meanwhile; the request is one
         of those that wait, but for what a page asks, which has its place.
@@ -305,5 +288,5 @@ class Work:
         """
         if self.sandbox.status.is_gone:
             raise gone()
-        if self.has_recorded and self.sandbox.status.is_undone:
+        if self.trace.after is not None and self.sandbox.status.is_undone:
             raise undone()

@@ -105,15 +105,13 @@ def write_recording(
     about: Body,
     start: int,
     requests: Iterable[Body],
-    secrets: bool,
 ) -> None:
     """Write the file of a state as it was after the step `start`, and of the requests since. It has
-    no digests of keys.
+    no secrets.
 
     The state is used up; `steps` are the newest ones that led to it. An import makes the state
     after them. Raises BadFile for a recording that is too large.
     """
-    redact = _keyless if secrets else blanked
     earlier = [step for step in steps if step.number <= start]
     later = steps[len(earlier) :]
 
@@ -121,23 +119,15 @@ def write_recording(
         yield line_of("recording", about)
         for step in reversed(later):
             state.unfold(step)
-        yield from sandbox_lines(state, earlier, redact, secrets=secrets)
+        yield from sandbox_lines(state, earlier, blanked, secrets=False)
         for request in requests:
             yield line_of("request", request)
         for step in later:
-            if not secrets:
-                step = without_replies(step)
-            line = step_line(step, redact, kind="later")
+            line = step_line(without_replies(step), blanked, kind="later")
             if is_readable(line):  # one that went far back in time is in no file
                 yield line
 
-    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets, kind=RECORDING)
-
-
-def _keyless(table: str, record: Record) -> Record:
-    if table == "api_keys":
-        return blanked(table, record)
-    return record
+    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=False, kind=RECORDING)
 
 
 def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
@@ -235,10 +225,8 @@ def traces_of(
         )
         for step in made[trace.id]:
             trace.note(step)
-        if body["caller"] is not None:  # as far as a recording knows him
-            trace.caller = Caller(
-                scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"]
-            )
+        if body["caller"] is not None:
+            trace.caller = Caller(scopes=frozenset(), **body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
         if keeps_bodies:
@@ -263,7 +251,6 @@ def _keep_messages(trace: Trace, body: Body) -> None:
 def adopted(
     *,
     anew: bool,
-    keyless: bool = False,
     keeps_shown: bool = False,
     abroad: bool | None = None,
 ) -> Rewrite:
@@ -271,15 +258,15 @@ def adopted(
     derives.
 
     With `keeps_shown` what answers show of keys stays. With `anew` the file holds no secrets, and
-    keys that users made and signing keys are derived too; `keyless` ones hold no digests of API
-    keys. `abroad` says whether a page of another machine sent the file, and so the addresses of its
-    webhooks; None keeps what records of a store say.
+    keys that users made and signing keys are derived too. `abroad` says whether a page of another
+    machine sent the file, and so the addresses of its webhooks; None keeps what records of a store
+    say.
     """
 
     def rewrite(sandbox: Sandbox, table: str, record: Record) -> Record:
         if table == "api_keys":
             is_seeded = record.id in sandbox.origin.seeded_keys
-            if is_seeded or anew or keyless:
+            if is_seeded or anew:
                 public_key, private_key = own_pair(sandbox, record.id)
                 public = {}
                 if is_seeded and not keeps_shown:

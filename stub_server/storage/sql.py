@@ -29,9 +29,9 @@ from .database import (
     Values,
 )
 
-FORMAT = 13  # of the tables and their content: another one is not read
+FORMAT = 14  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
-# Steps of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
+# Rows of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
 # keeps the transaction, and its locks, of a process that stops in between.
 _AT_ONCE = 500
 
@@ -63,7 +63,7 @@ create table steps (place {int} primary key, line {bytes} not null, sum {int} no
 
 AT_ONCE = 200  # steps that are read at once
 # ms after which a chunk that no state has is deleted: a state that is being written may need it
-UNUSED = 3_600_000
+UNUSED = 300_000
 _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _ROW = ", ".join(Kept._fields)
@@ -188,6 +188,23 @@ def sandbox_with(session: Session, key: str) -> str | None:
     return next(iter(_column(rows)), None)
 
 
+def keys_of(session: Session, sandbox: int) -> list[str]:
+    """The API keys that belong to a sandbox."""
+    return _column(session.run("select credential from credentials where sandbox = ?", sandbox))
+
+
+def keys_of_others(session: Session, keys: Sequence[str], sandbox: int) -> list[str]:
+    """Those of these API keys that belong to other sandboxes."""
+    found = []
+    for begin in range(0, len(keys), _AT_ONCE):
+        few = keys[begin : begin + _AT_ONCE]
+        places = ", ".join("?" * len(few))
+        # no values
+        theirs = f"select credential from credentials where credential in ({places})"  # noqa: S608
+        found += _column(session.run(f"{theirs} and sandbox != ?", *few, sandbox))
+    return found
+
+
 def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
     """A sandbox and its number, if it is there. Raises Damage."""
     found = f"select id, {_ROW}, sum from sandboxes where name = ?"  # noqa: S608 - no values
@@ -254,9 +271,10 @@ def write_state(session: Session, step: int, chunks: Iterable[bytes]) -> KeptSta
     size, digests = 0, []
     for chunk in chunks:
         digest, now = digest_of(chunk), wall_ms()
-        if not session.run(
-            "update chunks set used_at = ? where digest = ? returning 1", now, digest
-        ):
+        # one that stays for long enough is not touched: SQLite would write all of it again
+        stays = "select 1 from chunks where digest = ? and used_at > ?"
+        update = "update chunks set used_at = ? where digest = ? returning 1"
+        if not (session.run(stays, digest, now - UNUSED // 10) or session.run(update, now, digest)):
             statement, values = _chunk_entered(digest, zlib.compress(chunk, _SPEED), now)
             session.run(statement, *values)
         digests.append(digest)
@@ -328,16 +346,21 @@ def entered(number: int, kept: Kept, holder: int) -> Statement:
     return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608
 
 
-def key_entered(key: str, sandbox: int) -> Statement:
-    """An API key belongs to a sandbox, unless an earlier one has it: a copy takes no keys from its
+def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
+    """API keys belong to a sandbox, unless an earlier one has them: a copy takes no keys from its
     parent.
 
-    The sandbox may have been deleted since the key was made.
+    The sandbox may have been deleted since the keys were made.
     """
-    return (
-        "insert into credentials select ?, id from sandboxes where id = ? on conflict do nothing",
-        (key, sandbox),
-    )
+    for begin in range(0, len(keys), _AT_ONCE):
+        few = keys[begin : begin + _AT_ONCE]
+        places = ", ".join(["(?)"] * len(few))
+        # no values
+        yield (
+            f"insert into credentials select column1, id from sandboxes, (values {places}) as given"  # noqa: S608
+            " where id = ? on conflict do nothing",
+            (*few, sandbox),
+        )
 
 
 def state_entered(sandbox: int, named: NamedState) -> list[Statement]:
@@ -368,10 +391,17 @@ def steps_ended(sandbox: int, last: int = (1 << STEPS) - 1) -> Statement:
 
 
 def delete_unused(session: Session) -> bool:
-    """Delete some of the chunks that no state has; False where there is none."""
-    unused = (
-        "select digest from chunks where used_at < ? and not exists (select 1 from state_chunks"
-        " where state_chunks.digest = chunks.digest) limit 16"
+    """Delete some of the chunks that no state has; False where there is none.
+
+    They are searched for before they are deleted: that takes long, and SQLite has one writer.
+    """
+    of_none = (
+        "used_at < ? and not exists (select 1 from state_chunks where state_chunks.digest ="
+        " chunks.digest)"
     )
-    delete = f"delete from chunks where digest in ({unused}) returning 1"  # noqa: S608 - no values
-    return bool(session.run(delete, wall_ms() - UNUSED))
+    until = wall_ms() - UNUSED
+    # no values
+    found = _column(session.run(f"select digest from chunks where {of_none} limit 16", until))  # noqa: S608
+    for digest in found:
+        session.run(f"delete from chunks where digest = ? and {of_none}", digest, until)  # noqa: S608
+    return bool(found)

@@ -191,7 +191,9 @@ def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:
-    lines = [*sandbox.refusals()]
+    from ..core.text import printable_lines
+
+    lines = [*map(printable_lines, sandbox.refusals())]
     if lines:
         report.sections.append(
             (f"sandbox {sandbox.name}: requests that were refused", "\n".join(lines))
@@ -204,11 +206,6 @@ def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -
         )
         file.write_bytes(sandbox.recording())
         report.sections.append((f"sandbox {sandbox.name}", f"stub-server replay {file}"))
-    lines = [*sandbox.failed_deliveries()]  # last, as it asks the API, which a recording would have
-    if lines:
-        report.sections.append(
-            (f"sandbox {sandbox.name}: deliveries that failed", "\n".join(lines))
-        )
 
 
 def _name_of(nodeid: str, config: pytest.Config) -> str:

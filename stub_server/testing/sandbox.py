@@ -73,7 +73,6 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         self._control = server.client(f"{self.url}/_sandbox", keys)
         self._is_deleted = False
         self._server, self._numbers = server, count(1)
-        self._webhooks: list[str] = []
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Delete it; where the block failed, its error says which requests were
@@ -289,9 +288,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         Receivers on loopback are allowed on a local server.
         """
         body = {"url": url, "events": listed(events)}
-        made = shown(self.api.post("/v2/webhooks", json=body), "webhook")
-        self._webhooks.append(made["id"])
-        return made
+        return shown(self.api.post("/v2/webhooks", json=body), "webhook")
 
     def drain(self, timeout: float = 15.0) -> None:
         """Wait until every delivery that is due was sent and answered.
@@ -380,21 +377,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
             change_to = f"without {where}" if value is None else f"with {where}: {short(value)}"
             yield f"  succeeds {change_to}  ({change['why']})"
 
-    def failed_deliveries(self, most: int = 5) -> Iterator[str]:
-        """The newest deliveries of `deliver_to` that failed, and how the receiver answered."""
-        for webhook in self._webhooks:
-            for status in ("retrying", "failed"):
-                query = {"webhookId": webhook, "status": status, "limit": most}
-                for each in done(self.api.get("/v2/webhooks/logs", params=query))["logs"]:
-                    answer = each["response_status"] or each["error"]
-                    yield (
-                        f"{each['event_type']} to {each['url']}: {answer}"
-                        f" {each['response_body'] or ''}".rstrip()
-                    )
-
     def recording(self) -> bytes:
         """A recording of the requests, without secrets, for `stub-server replay`."""
-        answer = self.control.get("/export", params={"requests": True, "secrets": False})
+        answer = self.control.get("/export", params={"requests": True})
         if answer.is_error:
             done(answer)
         return answer.content

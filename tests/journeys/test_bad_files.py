@@ -227,7 +227,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _with_reply(headers=[["location", "http://x"]]),
         "reply.headers.0.1: ",
     ),
-    "a step near the end of numbers": (_set("sandbox", step=MOST + 1), "sandbox.step: "),
+    "a step beyond the numbers of a store": (_set("sandbox", step=1 << 31), "sandbox.step: "),
     "a position near the end of numbers": (
         _set("sandbox", position=[0, MOST + 1]),
         "sandbox.position.1: ",

@@ -83,8 +83,8 @@ def listens(port: int) -> bool:
 def write_nginx(folder: Path, port: int, servers: Sequence[int]) -> list[str]:
     """The command of nginx with the file as it is included by Debian's nginx.conf."""
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-    lines = "\n".join(f"    server 127.0.0.1:{server} fail_timeout=2s;" for server in servers)
-    text = text.replace("    server 127.0.0.1:4600 fail_timeout=2s;", lines)
+    lines = "\n".join(f"    server 127.0.0.1:{server} max_fails=0;" for server in servers)
+    text = text.replace("    server 127.0.0.1:4600 max_fails=0;", lines)
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
         "listen 80;", f"listen 127.0.0.1:{free_port()};"
     )

@@ -236,3 +236,33 @@ def test_no_request_is_lost_or_answered_502_when_servers_are_replaced_and_killed
             with front.client(Authorization=f"Bearer {tokens[path]}") as client:
                 found = client.get(f"{path}/v2/customers", params={"limit": 1})
                 assert len(made) == len(set(made)) == found.json()["pagination"]["total"]
+
+
+@pytest.mark.parametrize("program", PROXIES)
+def test_what_a_client_has_fail_is_refused_to_nobody_else(
+    program: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    """Connections that a rule of fault drops, and a stranger's answer that is too long for nginx.
+
+    nginx never leaves out the only server, and Caddy waits for it.
+    """
+    number = 2 if program == "nginx" else 1
+    asked = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "x" * 6000}
+    with ExitStack() as stack:
+        database = stack.enter_context(postgres.database())
+        flags = ("--store", database, "--scenario", "empty", *BEHIND)
+        servers = [stack.enter_context(Process(*flags)) for _ in range(number)]
+        front = stack.enter_context(proxy(program, tmp_path, [server.port for server in servers]))
+        alice, credentials = sandbox(front, "alice")
+        bob, others = sandbox(front, "bob")
+        with front.client(X_Sandbox_Control_Key=credentials["control_key"]) as client:
+            rule = {"match": {}, "then": {"drop_connection": "before"}}
+            created(client.post(f"{alice}/_sandbox/faults", json=rule))
+        with front.client(Authorization=f"Bearer {others['jwt']}") as client:
+            for _ in range(3):
+                for _ in servers:
+                    assert 503 == client.post(f"{alice}/v2/customers", json={}).status_code
+                client.options("/v2/orders", headers={"Origin": "https://example.com"} | asked)
+                began = time.monotonic()
+                found = [client.get(f"{bob}/v2/orders").status_code for _ in range(4)]
+                assert ([200] * 4, True) == (found, time.monotonic() - began < 1)

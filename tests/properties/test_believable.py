@@ -92,23 +92,3 @@ def test_nobody_abroad_pays_by_pix(default: Sandbox) -> None:
         order for order in orders if order["customer"]["address"].get("country", "BR") != "BR"
     ]
     assert [order["paymentMethod"] for order in abroad] == ["credit_card"]
-
-
-def test_a_customer_who_was_updated_has_changed(sandbox: Sandbox) -> None:
-    """The telephone is another than the first order has."""
-    moved = [
-        row.public
-        for row in sandbox.store.customers.all_rows()
-        if row.public["updatedAt"] > row.public["createdAt"]
-    ]
-    assert moved
-    since = {customer["id"]: customer["updatedAt"] for customer in moved}
-    first: dict[str, dict[str, Any]] = {}
-    for public, hidden in _orders(sandbox):
-        if public["createdAt"] < since.get(hidden["customerId"], ""):
-            first.setdefault(hidden["customerId"], public["customer"])
-    assert first
-    for customer in moved:
-        phone = customer["phones"]["mobile_phone"]
-        if customer["id"] in first and "mobile_phone" in first[customer["id"]]["phones"]:
-            assert not first[customer["id"]]["phones"]["mobile_phone"].endswith(phone["number"])

@@ -154,7 +154,8 @@ def test_another_seed_makes_another_world_with_the_same_named_ids(default: Sandb
 
 def test_default_has_the_sizes_that_it_promises(default: Sandbox) -> None:
     counts = default.store.counts()
-    assert (counts["customers"], counts["orders"], counts["projects"]) == (220, 600, 5)
+    assert (counts["customers"], counts["projects"]) == (220, 5)
+    assert 590 < counts["orders"] < 615
     assert (counts["api_keys"], counts["webhooks"]) == (5, 4)
 
 

@@ -23,7 +23,7 @@ from ..support.make import created, customer_body
 from ..support.postgres import Postgres
 from ..support.processes import PATIENCE, Process
 from ..support.wire import Answer, answer_on, connect, rest_of
-from .conftest import FLAGS
+from .conftest import FLAGS, Pair
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
@@ -374,3 +374,38 @@ def test_none_is_refused_when_a_server_stops(postgres: Postgres) -> None:
                 client.get("/v2/customers").json()["pagination"]["total"] for client in (api, mine)
             ]
         assert statuses.count(201) == sum(totals)
+
+
+@pytest.mark.promise("others-served-beside-creation")
+def test_a_sandbox_that_is_being_opened_delays_no_other(postgres: Postgres) -> None:
+    """Opening a large one takes seconds; here it waits for a lock."""
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres.database())
+        flags = ("--store", url, *FLAGS)
+        here, there, gone = (stack.enter_context(Process(*flags)) for _ in range(3))
+        with gone.control("large") as control:
+            control.get("/credentials").raise_for_status()
+        gone.stop()
+        with there.api("small") as api:
+            token = api.headers["Authorization"]
+            made = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
+        lock = stack.enter_context(psycopg.connect(url))
+        lock.execute("lock table chunks in access exclusive mode")
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        opening = pool.submit(httpx2.get, f"{here.url}/s/large/_sandbox/clock", timeout=PATIENCE)
+        time.sleep(0.5)
+        began = time.monotonic()
+        for path in (f"/s/small/v2/customers/{made}", f"/v2/customers/{made}"):
+            answer = httpx2.get(
+                f"{here.url}{path}", headers={"Authorization": token}, timeout=PATIENCE
+            )
+            assert 200 == answer.status_code, answer.text
+        assert time.monotonic() - began < 2
+        assert not opening.done()
+        lock.rollback()
+        assert 200 == opening.result().status_code
+
+
+def test_a_name_that_no_database_takes_is_unknown(pair: Pair) -> None:
+    answer = httpx2.get(f"{pair.other.url}/s/a%00b/v2/plans", verify=NO_TLS)
+    assert (404, "sandbox_not_found") == (answer.status_code, answer.json()["code"])

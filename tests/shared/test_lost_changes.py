@@ -9,6 +9,7 @@ import httpx2
 import psycopg
 import pytest
 
+from ..support.files import exported, imported
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.postgres import Postgres
@@ -74,6 +75,40 @@ def test_the_keys_of_a_sandbox_are_those_of_the_one_in_its_place(pair: Pair) -> 
                 time.sleep(1.2)  # what was deleted is gone by then, and nothing is remembered
                 assert 200 == control.post("/reset", headers={"X-Sandbox": "keyed"}).status_code
             assert 204 == control.delete("/sandboxes/keyed").status_code
+
+
+@pytest.mark.promise("credential-of-one-sandbox")
+def test_a_copy_takes_no_key_from_its_parent_at_another_server(pair: Pair) -> None:
+    with pair.holder.api("parent") as api, pair.holder.control("parent") as control:
+        own = key_of(api)
+        file = exported(control)
+    with pair.other.control("copied") as control:
+        imported(control, file)
+    with pair.holder.api("parent") as api:
+        made = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
+    for server in (pair.holder, pair.other):
+        answer = httpx2.get(f"{server.url}/v2/customers/{made}", headers=own, verify=NO_TLS)
+        assert 200 == answer.status_code, answer.text
+
+
+def test_a_rotation_stores_the_keys_that_it_makes_alone(pair: Pair) -> None:
+    """A statement for each key that users made would keep the commits of all sandboxes waiting."""
+    with psycopg.connect(pair.database, autocommit=True) as database:
+        database.execute(COUNTING.replace("steps", "credentials"))
+        with pair.holder.api("keys") as api, pair.holder.control("keys") as control:
+            for _ in range(20):
+                key_of(api)
+            database.execute("truncate counted")
+            assert 200 == control.post("/sandboxes/keys/rotate", json={}).status_code
+        found = database.execute("select credentials from counted").fetchall()
+        database.execute("drop table counted cascade; drop function count_credentials cascade")
+    assert [(2,)] == found
+
+
+def key_of(api: httpx2.Client) -> dict[str, str]:
+    """The header of an API key that a user has made."""
+    made = created(api.post("/api-keys", json={"name": "k", "scopes": ["customers:read"]}))
+    return {"Authorization": f"Bearer {made['api_key']['private_key']}"}
 
 
 def test_all_steps_of_a_commit_are_written_at_once(pair: Pair) -> None:

@@ -48,7 +48,7 @@ def test_all_differences_are_listed_and_the_first_shown_as_diffs(
     for _ in range(6):
         assert 404 == api.get("/nowhere").status_code
     file = tmp_path / "bug.stub"
-    assert 0 == run("record", "-o", str(file), "--no-secrets", *to).exit_code
+    assert 0 == run("record", "-o", str(file), *to).exit_code
     recorded = lines(file.read_bytes())
     requests = [body for kind, body in recorded if kind == "request"]
     for request in requests:

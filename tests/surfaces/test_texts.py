@@ -166,24 +166,6 @@ def test_a_violation_says_what_was_sent_and_what_to_send(
         assert "--" not in detail["message"], "a client cannot set the server's settings"
 
 
-@pytest.mark.parametrize(
-    ("body", "hint"),
-    [
-        ('{"name": "São", "amount": 49,90}', " 49.90."),
-        ('{"amount": -1234567,5, "name": "a"}', " -1234567.5."),
-        ('{"amount": 49, }', ""),
-        ('{"amount": 49,"9": 1,}', ""),
-        ('{"name": "1,2", 3}', ""),
-        (",90", ""),
-    ],
-)
-def test_a_decimal_with_a_comma_is_told_of_the_point(door: Door, body: str, hint: str) -> None:
-    answer = refused(door.ask("POST", "/v2/plans", body.encode()), 400, "malformed_json")
-    after = answer["message"].partition(").")[2]
-    assert bool(hint) == bool(after)
-    assert after.endswith(hint)
-
-
 def test_a_long_value_is_shown_shortened(door: Door, customer_id: str) -> None:
     answer = door.send("PUT", f"/v2/customers/{customer_id}", {"name": "x" * 900_000})
     (detail,) = refused(answer, 422, "validation_error")["details"]

@@ -1,11 +1,12 @@
 """Exchanges for tests, made by hand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from stub_server.tools.verify.exchange import Answer, Exchange, Request
+from stub_server.tools.verify.har import archive_of, entry_of
 
 from ..support.contract import document
 
@@ -31,3 +32,8 @@ def exchange(
 def example(name: str) -> Any:
     """The value of an example of the contract, to be changed."""
     return orjson.loads(orjson.dumps(document().raw["components"]["examples"][name]["value"]))
+
+
+def archive(exchanges: Iterable[Exchange], base_url: str) -> bytes:
+    """Exchanges as an HTTP archive."""
+    return archive_of([entry_of(each, 1_700_000_000.0, base_url) for each in exchanges])

@@ -1,5 +1,6 @@
 """Findings and a report made by hand, over the real contract."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,11 @@ from stub_server.tools.verify.findings import (
     Report,
     Said,
     Shown,
-    Unreached,
 )
-from stub_server.tools.verify.merging import merged
+from stub_server.tools.verify.merging import Ledger
 from stub_server.tools.verify.where import Where
 
-from ..support.contract import OPENAPI, document
+from ..support.contract import OPENAPI
 
 HOSTILE = (
     "\x1b[2J\x00\u202e<script>alert(1)</script> ]]> &amp; {0} [link](https://evil.example)"
@@ -38,7 +38,7 @@ def finding(
         operation=operation,
         group="accepts",
         pointer=pointer,
-        cause="name: longest text",
+        tries="longest text",
         title="a name of 120 characters is refused",
         request=Shown(
             "POST",
@@ -51,14 +51,25 @@ def finding(
     return replace(plain, **other)  # type: ignore[arg-type]
 
 
+def ledger(
+    findings: Iterable[Finding], probed: Iterable[str], answered: Iterable[str] = ()
+) -> Ledger:
+    """What a run found that has probed these operations, of which some have succeeded."""
+    made = Ledger((), "https://api.example.com", values=True)
+    made.findings += findings
+    made.groups |= {name: {"accepts"} for name in probed}
+    made.pairs |= {(each.operation, each.target.status) for each in made.findings}
+    made.pairs |= {(name, 200) for name in answered}
+    return made
+
+
 def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
     """The report of a run that found these, in two operations. `overlay` corrects all of them."""
     rows = {name: dict.fromkeys(GROUPS, "ok") for name in ("createCustomer", "listOrders")}
     rows["createCustomer"] |= {"accepts": "diverges", "persists": "diverges", "transitions": "none"}
     rows["listOrders"] |= {"filters": "unreached"}
-    divergences = merged(findings, document(), rows, {}, ())
+    divergences = ledger(findings, rows).divergences()
     for divergence in divergences:
-        divergence.line = where().line(divergence.pointer)
         divergence.overlay = overlay
     return Report(
         target="https://api.example.com",
@@ -71,8 +82,8 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
         coverage=96.5,
         rows=rows,
         unreached=[
-            Unreached("createOrder", 201, "needs --charges"),
-            Unreached("createOrder", 409, "needs --charges"),
+            {"operationId": "createOrder", "status": 201, "reason": "needs --charges"},
+            {"operationId": "createOrder", "status": 409, "reason": "needs --charges"},
         ],
         divergences=divergences,
         left_behind=["/v2/projects/7d2f0c1e"],

@@ -13,10 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stub_server.cli.command import main
-from stub_server.tools.verify.har import archive
 
 from ..support.live import NO_TLS
-from .exchanges import example, exchange
+from .exchanges import archive, example, exchange
 from .watched import backend
 
 NOBODY = "http://127.0.0.1:9"
@@ -31,7 +30,7 @@ def recorded(tmp_path: Path, *more: str) -> Path:
     file = tmp_path / "seen.har"
     page = example("CustomerPage") | dict.fromkeys(more, 1)
     file.write_bytes(
-        archive([(exchange("GET", "/v2/customers", 200, page), 0.0)], "https://api.example.com")
+        archive([exchange("GET", "/v2/customers", 200, page)], "https://api.example.com")
     )
     return file
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from stub_server.cli.command import main
 from stub_server.core.problem import UnusableInput
-from stub_server.tools.verify.har import archive, read
+from stub_server.tools.verify.har import read
 
-from .exchanges import HEADERS, example, exchange
+from .exchanges import HEADERS, archive, example, exchange
 
 BASE = "https://api.example.com/shop"
 
@@ -53,10 +53,10 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path: Path) -> None:
     found = read(file, BASE)
     assert [b"{}"] * 3 == [each.answer.body for each in found.exchanges]
     assert found.left_out == {
-        "unreadable": 5,
+        "unreadable": 4,
         "without the body of the response": 1,
         "without response": 1,
-        "of another address": 1,
+        "of another address": 2,
     }
 
 
@@ -71,7 +71,7 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
     made = exchange("POST", "/v2/customers", 200, example("CustomerPersonCreated"), headers)
     listed = exchange("GET", "/v2/customers", 200, page, {"Content-Type": "application/json"})
     file, overlay, seen = tmp_path / "seen.har", tmp_path / "overlay.yaml", tmp_path / "seen.json"
-    file.write_bytes(archive([(made, 1_700_000_000.0), (listed, 1_700_000_001.0)], BASE))
+    file.write_bytes(archive([made, listed], BASE))
     report = ["--report", f"json={seen}"]
     first = CliRunner().invoke(
         main.commands["verify"],
@@ -95,5 +95,5 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "seen.har"
     file.write_bytes(data)
-    with pytest.raises(UnusableInput, match=r"seen\.har: .*HAR 1\.2"):
+    with pytest.raises(UnusableInput, match=r"seen\.har: .*HAR 1\.2|seen\.har:1: is not UTF-8"):
         read(file)

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from stub_server.tools.verify.exchange import Exchange
-from stub_server.tools.verify.forms import FORMS
+from stub_server.tools.verify.forms import FORMS, rendered
 from stub_server.tools.verify.outcome import of_run
 
 from .watched import Watched, watched
@@ -50,7 +50,7 @@ def accepted(run: Watched) -> list[Exchange]:
 def shown(run: Watched) -> str:
     """Every form of the report, one after the other."""
     report = of_run(run.run, (), 90)
-    return "\n".join(FORMS[form](report) for form in FORMS)
+    return "\n".join(rendered(form, report) for form in FORMS)
 
 
 @pytest.mark.promise("verify-only-reads")

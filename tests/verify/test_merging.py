@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from stub_server.tools.verify.findings import CLASSES, SEVERITY, Divergence, Finding, Said
-from stub_server.tools.verify.merging import basis_of, merged
+from stub_server.tools.verify.merging import basis_of
 
 from ..support.contract import document
-from .reports import NAME, finding
+from .reports import NAME, finding, ledger
 
 EVERY = tuple(document().operations)
 CUSTOMER = "#/components/schemas/Customer/properties"
@@ -19,14 +19,14 @@ CUSTOMER = "#/components/schemas/Customer/properties"
 def divergences(
     found: Collection[Finding], probed: Collection[str] = EVERY, answered: Collection[str] = ()
 ) -> list[Divergence]:
-    return merged(found, document(), probed, {}, answered)
+    return ledger(found, probed, answered).divergences()
 
 
 def test_what_costs_data_or_money_comes_first_then_the_order_is_that_of_the_classes_and_the_contract() -> (
     None
 ):
     found = [
-        finding(kind, name, cause=name, pointer="")
+        finding(kind, name, f"#/paths/{name}", tries=name)
         for kind in CLASSES
         for name in (EVERY[9], EVERY[2])
     ]
@@ -51,7 +51,7 @@ def test_a_class_in_more_than_half_of_the_probed_operations_is_one(
     assert is_everywhere is told[0].title.startswith("everywhere: ")
     assert not told[-1].title.startswith("everywhere")
     if is_everywhere:
-        assert (list(probed[:shown]), shown) == (told[0].operations, told[0].count)
+        assert (list(probed[:shown]), shown) == (told[0].operations, len(told[0].findings))
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,12 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
                 "filter",
                 "listPlans",
                 pointer,
-                cause="plans",
                 title=f"listPlans · {name}=x: plans has more.",
             ),
-            finding("laxer", "listPlans", f"{pointer}/schema", cause="a value that is not listed"),
+            finding("laxer", "listPlans", f"{pointer}/schema", tries="a value that is not listed"),
         ]
     [one] = divergences(found)
-    assert ("filter", 6) == (one.kind, one.count)
+    assert ("filter", 6) == (one.kind, len(one.findings))
     assert "listPlans ignores created_since, search, status" == one.title.replace(
         "status, search", "search, status"
     )
@@ -109,29 +108,34 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
 def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
     members = ("name", "email", "document")
     found = [
-        finding("laxer", pointer=NAME.replace("name", member), cause="null") for member in members
+        finding("laxer", pointer=NAME.replace("name", member), tries="null") for member in members
     ]
     [one] = divergences(found)
     assert one.title.endswith("(and 2 other places)")
     sizes = [
-        replace(each, cause=f"{size} characters")
+        replace(each, tries=f"{size} characters")
         for size, each in zip((121, 255, 41), found, strict=True)
     ]
-    assert 2 == len(divergences([*sizes, *(replace(each, cause="left out") for each in found)]))
+    assert 2 == len(divergences([*sizes, *(replace(each, tries="left out") for each in found)]))
 
 
 def test_what_an_operation_does_not_store_is_one_divergence() -> None:
     place = "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/"
     found = [
-        finding("not-persisted", pointer=place + name, cause=name)
+        finding("not-persisted", pointer=place + name, tries=name)
         for name in ("metadata", "phones")
     ]
     [one] = divergences(found)
     assert "createCustomer does not store metadata, phones" == one.title
 
 
+def test_a_member_that_is_named_by_a_number_is_no_parameter() -> None:
+    [one] = divergences([finding("undocumented-field", "getOrder", f"{CUSTOMER}/99")])
+    assert one.kind == "undocumented-field"
+
+
 def test_a_member_that_is_not_stored_is_not_told_again_as_one_that_answers_lack() -> None:
-    lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones", cause="lacks")
+    lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones")
     lost = finding("not-persisted", pointer="#/components/schemas/CustomerCreate/properties/phones")
     [one] = divergences([lacks, lost])
     assert [lost, lost] == one.findings
@@ -144,20 +148,20 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
     found = [
         finding(
             "stricter",
-            cause=check,
+            tries=check,
             target=Said(422, f'{{"message":"items: send a list.","request_id":"req_{number}a"}}'),
         )
         for number, check in enumerate(checks)
     ]
     [one] = divergences(found)
-    assert 4 == one.count
-    others = [replace(each, target=Said(422, each.cause)) for each in found]
+    assert 4 == len(one.findings)
+    others = [replace(each, target=Said(422, each.tries)) for each in found]
     assert 4 == len(divergences(others))
 
 
 def test_records_that_other_probes_need_are_refused_for_one_cause() -> None:
     found = [
-        finding("stricter", cause=f"make {role}", group="setup")
+        finding("stricter", tries=f"make {role}", group="setup")
         for role in ("the plan", "the plan more")
     ]
     assert 1 == len(divergences(found))

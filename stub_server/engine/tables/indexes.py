@@ -14,16 +14,14 @@ from ...core.record import Row
 from .specs import NONE, ViewSpec
 
 Keys = list[Any]
-NEAR = 16  # so many of the newest keys are often of the same millisecond
 
 
 def insert(keys: Keys, key: Any) -> None:
     """Put a key in its place, mostly one of the last: new records are newer than all others."""
     if not keys or keys[-1] < key:
         keys.append(key)
-        return
-    near = max(len(keys) - NEAR, 0)
-    insort(keys, key, near if keys[near] < key else 0)
+    else:
+        insort(keys, key)
 
 
 def remove(keys: Keys, key: Any) -> None:

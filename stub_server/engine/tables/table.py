@@ -123,11 +123,9 @@ class Table:
         key = self.keys.get(ident)
         return None if key is None else self._public(self.rows[key])
 
-    def peek_all(self, index: str, value: Hashable) -> list[Body]:
-        """The public parts of the records with this value in an index, oldest first, for
-        reading alone.
-        """
-        return [self._public(self.rows[key]) for key in self.bucket(index, value)]
+    def peek_active(self) -> list[Body]:
+        """The public parts of the records that are active, oldest first, for reading alone."""
+        return [self._public(self.rows[key]) for key in self.bucket("is_active", True)]
 
     def _public(self, record: Record) -> Body:
         """The public part of a record, which stays parsed for some time."""

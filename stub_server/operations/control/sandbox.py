@@ -18,6 +18,7 @@ from ...server.views import checked_beginning, credentials_of
 from ...server.work import Work
 from ...version import __version__
 from ...webhooks.advancing import counts
+from .turns import own_turn
 
 MOST_MERCHANTS = 100
 
@@ -116,9 +117,10 @@ async def reset_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
     scenario, now = checked_beginning(work, asked)
     reset = work.server.sandboxes.reset
-    sandbox = await reset(
-        work.sandbox.name, scenario, asked.get("seed"), now, asked.get("settings")
-    )
+    async with own_turn(work) as entry:
+        sandbox = await reset(
+            entry.sandbox.name, scenario, asked.get("seed"), now, asked.get("settings")
+        )
     work.move_to(sandbox)
     return reply.value(
         {

@@ -6,15 +6,18 @@ from typing import IO
 
 from ...core.problem import Conflict, Invalid, Limited, detail
 from ...core.record import Body
+from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...server import reply
 from ...server.journal.recordable import chosen, line
 from ...server.reply import Reply, Streamed
+from ...server.sandboxes.entry import Entry
 from ...server.views import shown
 from ...server.work import Work
 from ...storage.exports import write_recording, write_sandbox
 from ...storage.package import MEDIA, BadFile
 from ...storage.state import capture
+from .turns import own_turn
 
 MOST_DOWNLOADS = 16  # of a server at once
 _MOST_SHOWN = 1_000  # characters of a reason
@@ -24,13 +27,18 @@ _PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024
 
 async def export_sandbox(work: Work, query: Body) -> Reply:
     """Others are served while the file is packed, and it is sent as fast as it is read."""
-    if query["requests"]:
-        return await _record(work, secrets=query["secrets"])
-    sandbox = work.sandbox
+    async with own_turn(work) as entry:
+        if query["requests"]:
+            return await _record(work, entry.sandbox)
+        return await _export(work, entry, query)
+
+
+async def _export(work: Work, entry: Entry, query: Body) -> Reply:
+    sandbox = entry.sandbox
     state, steps = capture(sandbox), list[Step]()
     if query["history"]:
         steps = list(sandbox.log)
-    snapshots = work.entry.snapshots.all()
+    snapshots = entry.snapshots.all()
     return await _file(
         work,
         "sandbox",
@@ -38,9 +46,8 @@ async def export_sandbox(work: Work, query: Body) -> Reply:
     )
 
 
-async def _record(work: Work, *, secrets: bool) -> Reply:
+async def _record(work: Work, sandbox: Sandbox) -> Reply:
     """The state before the oldest request that can be sent again, and the requests since."""
-    sandbox = work.sandbox
     (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
     start = traces[0].before if traces else sandbox.log.number
     about = {
@@ -53,9 +60,7 @@ async def _record(work: Work, *, secrets: bool) -> Reply:
 
     def write(file: IO[bytes]) -> None:
         requests = map(line, traces)
-        write_recording(
-            file, state, steps, about=about, start=start, requests=requests, secrets=secrets
-        )
+        write_recording(file, state, steps, about=about, start=start, requests=requests)
 
     return await _file(work, "stub", write)
 

@@ -46,7 +46,7 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
         number = body["to_step"]
         check_kept(sandbox.log, number, "to_step")
     elif "to_request" in body:
-        number = step_before(sandbox, body["to_request"], "to_request")
+        number = step_before(sandbox, body["to_request"])
     else:
         instant = parse_iso(body["to"])
         number = step_at(sandbox, instant, "to")

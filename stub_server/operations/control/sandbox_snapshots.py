@@ -5,14 +5,18 @@ from functools import partial
 from ...contract.redaction import Redactor
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
+from ...core.slices import BackgroundWorker
 from ...engine.history import state_in
 from ...server import lists, reply
-from ...server.layers.access import check_access
 from ...server.reply import Reply
 from ...server.sandboxes.entry import Entry, records_of
 from ...server.views import shown
 from ...server.work import Work
 from ...storage.state import Snapshot, measured
+from .turns import own_turn
+
+_MEASURING = BackgroundWorker()
+"""Measures one snapshot at a time, whatever files are being written or read."""
 
 
 async def create_snapshot(work: Work, body: Body) -> Reply:
@@ -20,26 +24,23 @@ async def create_snapshot(work: Work, body: Body) -> Reply:
     if description is not None:  # lists show it, and files that hold no secrets
         own = work.server.guard.admin_key, work.server.settings.secret
         description = Redactor(own=own).text(description)
-    while True:
-        entry, snapshot = await _made(work, name, description)
-        await sandboxes.persistence.settled(entry.sandbox)
-        entry.snapshots.check_room(name, snapshot.size)
-        if await sandboxes.persistence.keep_snapshot(entry, snapshot):
-            break  # else it was reset meanwhile, and what there is now is meant
+    async with own_turn(work):
+        while True:
+            entry, snapshot = await _made(work, name, description)
+            await sandboxes.persistence.settled(entry.sandbox)
+            entry.snapshots.check_room(name, snapshot.size)
+            if await sandboxes.persistence.keep_snapshot(entry, snapshot):
+                break  # else it was reset meanwhile, and what there is now is meant
     return reply.value({"snapshot": _shown(snapshot)}, status=201)
 
 
 async def _made(work: Work, name: str, description: str | None) -> tuple[Entry, Snapshot]:
-    """A snapshot of what there is when no earlier one of the sandbox is being made."""
-    sandbox, worker = work.sandbox.name, work.server.sandboxes.worker
-    with work.server.waiting.take(sandbox):
-        async with worker.own(sandbox):
-            check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
-            entry = work.entry
-            entry.snapshots.check_room(name)
-            copy = entry.sandbox.fork(sandbox)
-            make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
-            return entry, await worker.beside(make)
+    """A snapshot of what there is now."""
+    entry = work.entry
+    entry.snapshots.check_room(name)
+    copy = entry.sandbox.fork(entry.sandbox.name)
+    make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
+    return entry, await _MEASURING.beside(make)
 
 
 def list_snapshots(work: Work, query: Body) -> Reply:

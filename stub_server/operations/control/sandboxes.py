@@ -68,7 +68,7 @@ async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
     return reply.value(
         {
             "sandbox": shown(work, entry),
-            "keys": [shown_key(store, record, None) for store, record in newest],
+            "keys": [shown_key(store, record) for store, record in newest],
             "keys_total": len(made),
             "keys_deleted": deletes,
         }

@@ -134,12 +134,7 @@ class Dispatch:
             work.trace.respond_at = perf_counter_ns()
             return earlier
         with repeatable.running():
-            try:
-                return await self._perform(work, endpoint, arguments, repeatable)
-            except Exception as error:
-                if not work.has_recorded:
-                    raise
-                return repeatable.failed(error)
+            return await self._perform(work, endpoint, arguments, repeatable)
 
     async def _perform(
         self,

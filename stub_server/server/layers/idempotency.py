@@ -9,7 +9,7 @@ import orjson
 from ...core.clock import DAY
 from ...core.problem import Conflict
 from ...engine.lists import ReplyKey, Saved
-from ..reply import Answer, Reply, render
+from ..reply import Answer, Reply
 from ..work import Work
 
 HEADER = b"idempotency-key"
@@ -58,20 +58,6 @@ class Repeatable:
         """A reply, whose body is joined, as it is saved: for 24 hours of the sandbox's clock."""
         expires, headers = self._work.now + DAY, tuple(reply.headers)
         return Saved(self._key, self._fingerprint, expires, reply.status, reply.body, headers)
-
-    def failed(self, error: Exception) -> Answer:
-        """The answer of a request that failed after it had recorded a step: it is saved, as it must
-        not be done twice.
-
-        The step was recorded before the handler waited, such as a delivery opened.
-        """
-        answer = render(error, self._work.trace)
-        reply = Reply(answer.status, answer.parts)
-        reply.body = answer.body
-        self._work.drafted = None  # what follows begins anew
-        self._work.commit(self.saved(reply))
-        reply.complete()
-        return reply
 
 
 def _key_of(work: Work, header: bytes) -> ReplyKey:

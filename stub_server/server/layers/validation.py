@@ -320,13 +320,10 @@ class PathIds:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._ids = _ids_of(endpoint)
-        self._has_one_uuid = len(self._ids) == 1 and self._ids[0].is_uuid
         self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
 
     def checked(self, values: Values) -> Values:
         """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
-        if self._has_one_uuid and is_uuid(values[0]) is not None:  # mostly
-            return (values[0].lower(),)
         checked = []
         for value, known in zip(values, self._ids, strict=True):
             wrong = known.wrong(value)

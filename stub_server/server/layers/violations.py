@@ -14,10 +14,7 @@ from ...domain.documents import kind as kind_of
 
 SHOWN = 80  # characters of a value in a message
 MOST_GUESSED = 20  # unknown names that are compared with known ones, as that is slow
-_LONGEST_NUMBER = 20
 _MOST_OPTIONS = 20
-_BEFORE_A_COMMA = re.compile(r"(-?(?<![0-9])[0-9]+),$").search
-_DIGITS = re.compile("[0-9]+").match
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
 # The code of each keyword of JSON Schema that a value may break.
 _CODES = {
@@ -141,17 +138,13 @@ def _accepts_this_type(errors: Sequence[Any], error: Any) -> bool:
 def unread(body: bytes, error: ValueError) -> str:
     """Why a body could not be read as JSON, and what to do if that is known."""
     try:
-        text = body.decode()
+        body.decode()
     except UnicodeDecodeError as wrong:
         return (
             f"The body is not UTF-8, as JSON is: byte {wrong.start + 1} is"
             f" 0x{body[wrong.start]:02X}."
         )
-    at = getattr(error, "pos", 0)
-    whole = _BEFORE_A_COMMA(text[max(at - _LONGEST_NUMBER, 0) : at])
-    rest = _DIGITS(text[at : at + _LONGEST_NUMBER])
-    hint = f" Decimals have a point: {whole[1]}.{rest[0]}." if whole and rest else ""
-    return f"The body is not JSON: {str(error)[:200]}.{hint}"
+    return f"The body is not JSON: {str(error)[:200]}."
 
 
 def field_name(path: list[Any]) -> str:

@@ -1,11 +1,11 @@
 """Work on a store beside the requests: in a thread, with a connection of its own."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...core.problem import unwritten
 from ...core.slices import BackgroundWorker
-from ...storage.database import Database, Session
+from ...storage.database import Database, Session, StoreError
 
 T = TypeVar("T")
 
@@ -28,6 +28,9 @@ class Beside:
                 if self._session is None:
                     self._session = self._store.session()
                 return work(self._session)
+            except StoreError:  # which may be that the connection is broken
+                self.close()
+                raise
             except self._store.errors as error:
                 self.close()
                 raise unwritten(self._store.reason(error)) from None
@@ -47,3 +50,13 @@ class Beside:
         session, self._session, self._is_old = self._session, None, False
         if session is not None:
             session.close()
+
+
+class Lines(NamedTuple):
+    """What is done beside each other: a request may wait for what is read, and what is opened or
+    written may be large.
+    """
+
+    reading: Beside
+    opening: Beside
+    writing: Beside

@@ -31,9 +31,9 @@ from ...storage.database import (
     one_line,
 )
 from ...storage.lines import chunks_of, step_line
-from ...storage.sql import STEPS, chained, key_entered, place_of
+from ...storage.sql import STEPS, chained, keys_entered, place_of
 from ...storage.state import SandboxState, capture
-from .beside import Beside
+from .beside import Beside, Lines
 from .making import SandboxFactory
 from .pending import Pending, Stored
 
@@ -50,8 +50,7 @@ class Commits:
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
-            # A request may wait for what is read, and what is written may be a large state.
-            self._reading, self._writing = Beside(store), Beside(store)
+            self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Stored] = {}
         self._pending = Pending()  # steps that are to be committed next
         self._changes: list[Pending] = []  # changes to be committed, each by itself
@@ -157,7 +156,7 @@ class Commits:
             return []
         self._check_written()
         states = list(map(capture, sandboxes))
-        return await self._writing.run(lambda session: written(session, states))
+        return await self._lines.writing.run(lambda session: written(session, states))
 
     def _in_place_of_steps(self, stored: Stored, state: KeptState, chain: int) -> list[Statement]:
         changes = sql.state_entered(stored.number, self._own(state, chain))
@@ -235,15 +234,14 @@ class Commits:
                     raise pending.failure.again()
                 return
 
-    def store_row_soon(self, name: str, keys: Iterable[str] = ()) -> None:
+    def store_row_soon(self, name: str, keys: Sequence[str] = ()) -> None:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do
         not wait for that.
         """
         stored = self._stored.get(name)
         if stored is not None:
             self._pending.touched[stored.number] = stored
-            for key in keys:
-                self._pending.changes.append(key_entered(key, stored.number))
+            self._pending.changes += keys_entered(keys, stored.number)
             self._commit_soon()
 
     async def store_row(self, sandbox: Sandbox) -> None:
@@ -300,7 +298,7 @@ class Commits:
     async def _can_be_written(self) -> bool:
         try:
             await self.store.recover()
-            for beside in (self._reading, self._writing):  # their connections may be as broken
+            for beside in self._lines:  # their connections may be as broken
                 beside.renew()
             await self.store.commit(Batch([sql.probe()]))
         except Exception as error:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from ...core.ids import named_uuid
@@ -61,11 +61,15 @@ def records_of(sandbox: Sandbox) -> int:
     return sum(map(len, sandbox.tables()))
 
 
-def keys_of(sandbox: Sandbox) -> Iterator[str]:
-    """The keys by which a sandbox is found: digests of private keys, and public keys."""
+def keys_of(sandbox: Sandbox, records: Container[str] | None = None) -> Iterator[str]:
+    """The keys by which a sandbox is found: digests of private keys, and public keys; of all API
+    keys unless some are given by their ids.
+    """
     for store in sandbox.stores.values():
         for name in ("digest", "public_key"):
-            yield from map(str, store.api_keys.unique[name])
+            for key, ident in store.api_keys.unique[name].items():
+                if records is None or ident in records:
+                    yield str(key)
 
 
 class Snapshots:
@@ -171,6 +175,7 @@ class Entry:
     incarnation: str = ""
     origin_events: int = 0
     uses: int = 0  # requests to it in this process, without the one that created it
+    keys: Collection[str] | None = None  # those by which a store finds it
 
 
 class Keyring(dict[str, str]):
@@ -190,7 +195,11 @@ class Keyring(dict[str, str]):
             if self.setdefault(key, sandbox) == sandbox:
                 self._owned[sandbox].add(key)
 
-    def forget(self, sandbox: str) -> None:
-        """Forget the keys of a deleted sandbox."""
-        for key in self._owned.pop(sandbox, ()):
+    def forget(self, sandbox: str, keys: Collection[str] | None = None) -> None:
+        """Forget keys that a sandbox had: all of a deleted one."""
+        owned = self._owned.pop(sandbox, set())
+        if keys is not None:
+            self._owned[sandbox] = owned.difference(keys)
+            owned.intersection_update(keys)
+        for key in owned:
             del self[key]

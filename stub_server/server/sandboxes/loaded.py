@@ -85,7 +85,7 @@ class LoadedSandboxes:
             self._leave(before)
         if sandbox.name == DEFAULT:
             self.default = sandbox
-        self.keyring.add(sandbox.name, keys_of(sandbox))
+        self.keyring.add(sandbox.name, keys_of(sandbox) if entry.keys is None else entry.keys)
         sandbox.status.on_due = self._on_due
         self._on_due(sandbox)
 

@@ -16,7 +16,7 @@ from ...settings import Settings
 from ...storage.admitting import Admitted, ReadSnapshot, admit
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
-from ...storage.package import RECORDING, damaged, unpack
+from ...storage.package import damaged, unpack
 from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
@@ -114,9 +114,8 @@ class SandboxFactory:
         """
         reading = unpack(file, check_line)
         _, header = next(reading)  # a file without one is refused
-        keyless, contract = header["format"] == RECORDING, header["contract"]["digest"]
-        shared = Body()
-        rewrite = adopted(anew=not header["secrets"], keyless=keyless, abroad=abroad)
+        contract, shared = header["contract"]["digest"], Body()
+        rewrite = adopted(anew=not header["secrets"], abroad=abroad)
         empty = self.carried(generation, name)
 
         def begin() -> Reader:

@@ -51,6 +51,7 @@ def opened(
         *factory.belongings(),
         about["incarnation"],
         about["origin_events"],
+        keys=sql.keys_of(session, number),
     )
     newest = kept.newest, kept.chain
     stored = Stored(entry, number, contract, states.base_size, *newest, newest, states.steps_size)

@@ -84,7 +84,10 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found = await self.query(lambda session: self._open(session, name))
+        address = await self.query(lambda session: self.store.claim(session, name))
+        if address is not None:
+            return address
+        found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         return self._entry(*found)
@@ -126,9 +129,15 @@ class Persistence(Commits):
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
         if self.has_store:
-            ends, before = [], self._stored.get(entry.sandbox.name)
+            ends, own, before = [], 0, self._stored.get(entry.sandbox.name)
             if before is not None:
                 ends.append(before)
+                own = before.number
+            # an earlier sandbox may have keys that a copy or a file brings
+            entry.keys = keys = list(keys_of(entry.sandbox))
+            others = await self.query(lambda session: sql.keys_of_others(session, keys, own))
+            if others:
+                entry.keys = set(keys).difference(others)
             stored, changes = self._entering(entry, written, snapshots)
             if not await self._changed(changes, ends=ends):
                 return False
@@ -168,8 +177,7 @@ class Persistence(Commits):
             entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
         )
         changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
-        for key in keys_of(entry.sandbox):
-            changes.append(sql.key_entered(key, number))
+        changes += sql.keys_entered(list(keys_of(entry.sandbox)), number)
         changes += sql.state_entered(number, self._own(state, 0))
         for snapshot, other in zip(snapshots, others, strict=True):
             changes += self._snapshot_entered(number, snapshot, other)
@@ -189,7 +197,7 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.is_shared:
-            await self._reading.run(lambda session: self.store.announce(session, name))
+            await self._lines.reading.run(lambda session: self.store.announce(session, name))
 
     async def end_announcement(self, name: str) -> None:
         """Let them know that it no longer is.
@@ -198,7 +206,9 @@ class Persistence(Commits):
         """
         if self.has_store and self.is_shared:  # a server that has stopped has taken back all
             with suppress(Unavailable):
-                await self._reading.run(lambda session: self.store.end_announcement(session, name))
+                await self._lines.reading.run(
+                    lambda session: self.store.end_announcement(session, name)
+                )
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox from the store. Raises Unavailable."""
@@ -245,7 +255,7 @@ class Persistence(Commits):
         for change in (*self._flying, *self._changes):
             if change.ends:
                 await change.known.wait()
-        return await self._reading.run(work)
+        return await self._lines.reading.run(work)
 
     # -- snapshots
 
@@ -302,7 +312,7 @@ class Persistence(Commits):
         if self.committing is not None:
             self.committing.cancel()
         if self.has_store:
-            for beside in (self._reading, self._writing):
+            for beside in self._lines:
                 with suppress(TimeoutError):  # its thread may still be within a transaction
                     await asyncio.wait_for(beside.close_after(), CLOSING)
         self.close()
@@ -314,8 +324,8 @@ class Persistence(Commits):
             for stored in self._stored.values():
                 stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
             self._stored.clear()
-            self._reading.close()
-            self._writing.close()
+            for beside in self._lines:
+                beside.close()
             self.store.close()
 
     async def _tend(self) -> None:
@@ -328,7 +338,7 @@ class Persistence(Commits):
                 for stored in [*self._stored.values()]:
                     if stored.is_long:
                         await self._rewrite(stored)
-                while await self._writing.run(sql.delete_unused):
+                while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)

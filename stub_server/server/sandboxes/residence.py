@@ -9,10 +9,11 @@ from time import monotonic
 from ...core.clock import wall_ms
 from ...core.log import log
 from ...core.problem import Refusal, store_unavailable
+from ...core.slices import BackgroundWorker
 from ...engine.sandbox import Sandbox
 from ...storage import sql
 from ...storage.database import StoreError
-from .entry import folded
+from .entry import folded, is_name
 from .loaded import LoadedSandboxes
 
 REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
@@ -30,7 +31,7 @@ class Residence:
         self._sandboxes, self._persistence = sandboxes, sandboxes.persistence
         self._persistence.on_lost = sandboxes.unload
         self._elsewhere: dict[str, tuple[str, float]] = {}
-        self._opening = asyncio.Lock()
+        self._openings = BackgroundWorker()
         self._scanning: asyncio.Task[None] | None = None
 
     async def sandbox_of(self, key: str) -> str | None:
@@ -53,8 +54,11 @@ class Residence:
         address, until = self._elsewhere.get(folded(name), ("", 0.0))
         if until > monotonic():
             return address
-        async with self._opening:  # else two requests would open it twice
-            return self._sandboxes.choose(name) or await self._open(folded(name))
+        name = folded(name)
+        if is_name(name) is None:  # PostgreSQL refuses some texts
+            return None
+        async with self._openings.own(name):  # else two requests would open it twice
+            return self._sandboxes.choose(name) or await self._open(name)
 
     async def _open(self, name: str) -> Sandbox | str | None:
         try:

@@ -240,12 +240,14 @@ class Sandboxes(MadeSandboxes):
             if sandbox.origin.generation != earlier:  # deleted meanwhile, and made again
                 raise gone()
             sandbox.renew(self.generations.after(sandbox.name, earlier))
+            seeded = sandbox.origin.seeded_keys
+            ended = list(keys_of(sandbox, seeded))
             try:
                 made = self._renew_keys(sandbox, cause)
                 dropping = _drop_keys(sandbox, cause, made if keys else [])
                 next(dropping, None)  # before anybody else is served
-                self.keyring.forget(sandbox.name)
-                self.add_keys(sandbox.name, list(keys_of(sandbox)))
+                self.keyring.forget(sandbox.name, ended)
+                self.add_keys(sandbox.name, list(keys_of(sandbox, seeded)))
                 await self.persistence.store_row(sandbox)
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone

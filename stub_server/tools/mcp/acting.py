@@ -4,7 +4,6 @@ and going back.
 
 import json
 import re
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,7 +13,7 @@ from ...server.layers.inside import Reply
 from ...server.request import CONTROL
 from .calling import answered
 from .docs import read_docs
-from .session import Json, Refused, Session, Wrong, segment
+from .session import Json, Session, Wrong, segment
 from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -54,11 +53,7 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
         sent += f"?{urlencode(asked)}"
     if body:
         sent += f" {json.dumps(body, ensure_ascii=False)}"
-    result = await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
-    if in_query in asked:
-        with suppress(Refused):  # what was asked for is done
-            result.lines += await _not_billed(session, str(asked["about"]))
-    return result
+    return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
 
 
 async def _with_ids(session: Session, path: str, own: Json) -> str:
@@ -72,18 +67,6 @@ async def _with_ids(session: Session, path: str, own: Json) -> str:
             value = await _last_request(session)
         path = path.replace(f"{{{name}}}", segment(value))
     return path
-
-
-async def _not_billed(session: Session, ident: str) -> list[str]:
-    """Which subscriptions, of an id or of a customer's, are not billed while time passes."""
-    lines = []
-    for name in ("id", "customerId"):
-        for each in (await session.get("/v2/subscriptions", **{name: ident}))["subscriptions"]:
-            answer = await session.get(f"/v2/projects/{each['projectId']}")
-            status = answer["data"]["project"]["status"]
-            if status != "active":
-                lines.append(f"Subscription {each['id']} is not billed: its project is {status}.")
-    return lines
 
 
 async def _last_request(session: Session, status: str | None = None) -> str:

@@ -20,15 +20,12 @@ _RUNNING = frozenset(("now", "resumed"))
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 
 
-def difference(
-    recorded: Trace, replayed: Trace, *, other_secret: bool, other_file: bool, is_running: bool
-) -> str:
+def difference(recorded: Trace, replayed: Trace, *, other_file: bool, is_running: bool) -> str:
     """What differs between two answers, as a diff; empty where nothing does.
 
-    `other_secret`: keys and signatures that the server's secret makes are others, and are left out
-    too. `other_file`: where the scenario's file is, which controls show, is left out as well.
-    A clock that `is_running` goes on while a request is served: what controls show of it is the
-    machine's.
+    Keys and signatures that a server's secret makes are left out. `other_file`: the path of the
+    server's own scenario, which controls show, is left out too. A clock that `is_running` goes on
+    while a request is served: what controls show of it is the machine's.
     """
     skipped, unlike = set(_MACHINES), set(_NOT_COMPARED)
     if other_file:
@@ -44,8 +41,7 @@ def difference(
     # the recorded answer may repeat what the replay was not sent
     if hides_secrets and len(before) == len(after):
         before = list(map(_without_hidden, before, after))
-    if other_secret:
-        before, after = _without_derived(before), _without_derived(after)
+    before, after = _without_derived(before), _without_derived(after)
     if before == after:  # which comparing line by line may take long to see
         return ""
     return "\n".join(unified_diff(before, after, "recorded", "replayed", lineterm="", n=2))

@@ -35,13 +35,12 @@ _MOST_IDS = 20  # of the requests that were skipped for one reason
 _MOST_DIFFS = 5  # that are shown whole
 
 
-def settings_of(
-    about: Body, requests: int, overlays: Sequence[Path], scenario: Path | None
-) -> Settings:
+def settings_of(about: Body, requests: int, overlays: Sequence[Path]) -> Settings:
     """The settings of the recording's server, as far as they shape answers to so many requests.
     Raises BadFile.
 
-    Which files are read says the caller alone: a recording comes from somebody else.
+    Which files are read says the caller alone: a recording comes from somebody else. It has all
+    records, and no reset, so a scenario file that its server had is not needed.
     """
     behaviour = dict(about["behaviour"])
     if behaviour.pop("has_overlays") and not overlays:
@@ -53,41 +52,21 @@ def settings_of(
         urlsplit(behaviour["base_url"])
     except ValueError as error:
         raise damaged(f"recording.behaviour.base_url: {error}") from None
-    behaviour["scenario"] = _scenario(behaviour["scenario"], scenario)
+    if behaviour["scenario"] not in known_scenarios():
+        behaviour["scenario"] = "empty"
     behaviour["allow_hosts"] = tuple(behaviour.get("allow_hosts", ()))
     if behaviour.pop("has_admin_key"):
         behaviour["admin_key"] = _KEY
-    for name in ("has_secret", "rate_limit"):
-        behaviour.pop(name)
+    behaviour.pop("rate_limit")
     return Settings(**behaviour, overlays=tuple(overlays), journal=max(requests, 1))
 
 
-def _scenario(recorded: str, file: Path | None) -> str:
-    """The scenario of the recording's server by its name, or the file that it was. Raises
-    BadFile.
+async def replay(data: bytes, overlays: Sequence[Path] = ()) -> Body:
+    """Read a recording and send its requests again; the report on the answers.
+
+    Raises BadFile, ContractError.
     """
-    is_known = recorded in known_scenarios()
-    if is_known and file is not None:
-        raise BadFile(
-            "unfit", f"The recording has the shipped scenario {recorded}: leave out --scenario."
-        )
-    if is_known:
-        return recorded
-    if file is None:
-        raise BadFile(
-            "unfit",
-            "The recording's server had a scenario file of its own: give the same with --scenario.",
-        )
-    return file.absolute().as_posix()
-
-
-async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | None = None) -> Body:
-    """Read a recording and send its requests again; the report on the answers. `scenario` is the
-    file of its server, if it had one of its own.
-
-    Raises BadFile, ContractError, ScenarioError.
-    """
-    session = Session(data, overlays, scenario)
+    session = Session(data, overlays)
     with wall_from(session.timepiece):
         return await session.run()
 
@@ -95,19 +74,19 @@ async def replay(data: bytes, overlays: Sequence[Path] = (), scenario: Path | No
 class Session:
     """One replay: the recording, and the server to which its requests are sent again."""
 
-    def __init__(self, data: bytes, overlays: Sequence[Path], scenario: Path | None) -> None:
+    def __init__(self, data: bytes, overlays: Sequence[Path]) -> None:
         self.timepiece = Timepiece()
         header, about, requests = outline(data, check_line)
         self._held_before, self._contract = about["held"], header["contract"]
         if requests:
             self.timepiece.now = requests[0]["wall"]
-        self._settings = settings_of(about, len(requests), overlays, scenario)
+        self._settings = settings_of(about, len(requests), overlays)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
-        factory, secrets = self._app.server.sandboxes.factory, header["secrets"]
+        factory = self._app.server.sandboxes.factory
         self._fitting = Fitting(factory.rules, self._contract["digest"])
         # Every API key gets the private half of `own_pair`.
-        rewrite = adopted(anew=not secrets, keyless=True, keeps_shown=True)
+        rewrite = adopted(anew=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later = list(self._read(data))
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
@@ -117,8 +96,7 @@ class Session:
         self._callers = Callers(self._app.server.tokens)
         self._difference = partial(
             difference,
-            other_secret=about["behaviour"]["has_secret"] or not secrets,
-            other_file=scenario is not None,
+            other_file=about["behaviour"]["scenario"] not in known_scenarios(),
         )
         self._ended: list[Trace] = []
         self._serve(about["behaviour"]["rate_limit"])

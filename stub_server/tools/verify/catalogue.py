@@ -10,7 +10,7 @@ from typing import Any
 
 from ...contract.document import JSON, Document, Operation
 from ...contract.lifecycles import Lifecycle
-from ...contract.source import Json, escaped, nodes, unescaped
+from ...contract.source import Json, escaped, unescaped
 from ...core.record import Body
 
 _LAST = re.compile(r"\{([A-Za-z_]+)\}$")
@@ -189,14 +189,6 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(inner)
     else:
         yield value
-
-
-def paths_in(value: Any) -> Iterator[Steps]:
-    """The places of all members in a JSON value, without positions in lists."""
-    for place, node in nodes(value) if isinstance(value, (dict, list)) else ():
-        if isinstance(node, dict):
-            above = tuple(step for step in place if isinstance(step, str))
-            yield from ((*above, name) for name in node)
 
 
 def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -1,8 +1,7 @@
 """Compares the values of the target's answer with those of both twins.
 
 A value is compared if both twins agree on it and it follows from a request, a default, a state or
-an earlier answer. Other values that the twins share are learned from the target's first answer, and
-must stay the same.
+an earlier answer. The schema alone decides about others that the twins share.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,14 +11,15 @@ from ...contract.document import Operation
 from ...contract.formats import is_date_time
 from ...core.clock import parse_iso
 from ...core.record import Body
-from .catalogue import Steps, at, leaves
+from .catalogue import Steps, leaves
+from .findings import Words
 from .probes import Names, Roles, is_id
 
 _TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
 _MISSING = object()
 """In place of a member that the target does not have."""
-_Write = tuple[Operation, Any, str]
-"""An operation, what its body has in some place, and in which of its members."""
+_Write = tuple[Operation, str, Any]
+"""An operation, and a member of its body with its value."""
 
 
 class Difference(NamedTuple):
@@ -28,7 +28,7 @@ class Difference(NamedTuple):
     `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the
     class depends on the probe. It is `filter` if the list has records of others, and `missing` if
     the target has no such member: that is a departure only if it was written. `writer` is the
-    operation that wrote the value, and `member` where in its body.
+    operation that wrote the value, in a `member` of its body, or deleted the record.
     """
 
     at: Steps
@@ -43,80 +43,60 @@ class Comparing:
     """One per journey."""
 
     def __init__(
-        self,
-        roles: Roles,
-        constants: dict[Steps, tuple[Any, Any]],
-        defaults: Mapping[str, Collection[Any]],
-        created: set[float],
+        self, roles: Roles, defaults: Mapping[str, Collection[Any]], created: set[float]
     ) -> None:
-        """`constants` are what all journeys have learned of the target: by place the twins' value
-        and the target's.
-
-        `defaults` are the defaults and states of members, by their names.
+        """`defaults` are the defaults and states of members, by their names.
 
         `created` has each `createdAt` that the target has shown to any journey, in seconds
         since 1970.
         """
-        self._roles, self._constants, self._defaults = roles, constants, defaults
+        self._roles, self._defaults = roles, defaults
         self._created = created
         self._sent: set[Any] = set()
         self.deleted: dict[str, Operation] = {}
         """By the id of a record, the operation that has deleted it."""
         # by the record of the first twin, the newest first
-        self._written: dict[str, list[_Write]] = {}
+        self._written: dict[str, list[tuple[Operation, Body]]] = {}
         self._skew: float | None = None  # seconds that the target's clock is ahead of the twins'
         self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
         """Note the values of a request: those of answers may follow from them."""
-        self._sent |= {_folded(leaf) for leaf in leaves(value)}
+        self._sent |= {folded(leaf) for leaf in leaves(value)}
 
-    def wrote(self, operation: Operation, record: str, body: Any) -> None:
+    def wrote(self, operation: Operation, record: str, body: Body) -> None:
         """Note what an accepted request has written to a record of the first twin: an answer that
         lacks it shows that it was not stored.
         """
-        self._written.setdefault(record, []).insert(0, (operation, body, ""))
+        self._written.setdefault(record, []).insert(0, (operation, body))
 
     def differences(
-        self, target: Any, first: Any, second: Any, took: float, entries: Steps | None = None
+        self, target: Any, first: Any, second: Any, took: float
     ) -> Iterator[Difference]:
-        """Where the target's answer differs. It and the twins' together took `took` seconds.
-
-        With `entries`, the place of a list, only its own records are compared.
-        """
+        """Where the target's answer differs. It and the twins' together took `took` seconds."""
         self._slowest = max(self._slowest, took)
-        if entries is None:
-            found = self._walk((), target, first, second)
-        else:
-            target, first, second = (at(answer, entries) for answer in (target, first, second))
-            found = self._list(entries, target, first, second, is_whole=False)
-        return (each for each in found if each.kind != "missing")
+        return self._walk((), target, first, second)
 
     def _walk(
         self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write] = ()
     ) -> Iterator[Difference]:
-        """`writes` are those whose bodies have a value in this place."""
+        """`writes` are those of a member that has this place in it."""
         found: Iterator[Difference]
         if target is _MISSING:
-            found = iter([Difference(place, first, "nothing", "missing")])
+            found = iter([Difference(place, first, Words("nothing"), "missing")])
         elif isinstance(first, dict) and isinstance(second, dict):
-            found = self._members(
-                place,
-                target,
-                first,
-                second,
-                [*self._written.get(str(first.get("id")), ()), *writes],
-            )
+            found = self._members(place, target, first, second, writes)
         elif isinstance(first, list) and isinstance(second, list):
             found = self._list(place, target, first, second)
         else:
             found = self._leaf(place, target, first, second)
         for each in found:
-            for writer, body, member in writes if each.at == place else ():
-                if each.expected in (body, *(body if isinstance(body, list) else ())):
+            for writer, member, value in writes if each.at == place else ():
+                if each.expected == value or each.expected in leaves(value):
                     each = each._replace(kind="not-persisted", writer=writer, member=member)
                     break
-            yield each
+            if each.kind != "missing":
+                yield each
 
     def _members(
         self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write]
@@ -124,98 +104,83 @@ class Comparing:
         if not isinstance(target, dict):
             return  # the schema finds it
         unknown = [target[name] for name in target.keys() - first.keys()]
+        bodies = self._written.get(str(first.get("id")), ())
         for name, one in first.items():
             two, theirs = second.get(name, _MISSING), target.get(name, _MISSING)
             # where only its name is unknown, it has another one, which the schema finds
             is_alike = one == two or (is_id(one) and self._roles.role(one, two) is not None)
             if two is _MISSING or (theirs is _MISSING and (not is_alike or one in unknown)):
                 continue
-            inside = []
-            for writer, body, member in writes:
-                if isinstance(body, dict) and name in body:
-                    inside.append((writer, body[name], member or name))
-            yield from self._walk((*place, name), theirs, one, two, inside)
+            own = [(writer, name, body[name]) for writer, body in bodies if name in body]
+            yield from self._walk((*place, name), theirs, one, two, [*own, *writes])
         if first == second and unknown:
             yield Difference(place, first, target, "missing")
 
-    def _list(
-        self, place: Steps, target: Any, first: Any, second: Any, *, is_whole: bool = True
-    ) -> Iterator[Difference]:
-        if not all(isinstance(entries, list) for entries in (target, first, second)):
+    def _list(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+        if not isinstance(target, list):
             return  # the schema finds it
         every = [*first, *second, *target]
-        is_whole = is_whole and len(first) == len(second)
-        if not all(isinstance(entry, dict) and "id" in entry for entry in every):
-            if (
-                all(isinstance(entry, str) for entry in every)
-                and first == second
-                and all(self._follows_from(place, entry) for entry in first)
-            ):
-                if {*target} != {*first}:  # no order is documented
-                    yield Difference(place, first, target)
-            elif len(first) == len(second) == len(target):
-                for entries in zip(target, first, second, strict=True):
-                    yield from self._walk(place, *entries)
-            elif is_whole:
-                yield Difference(place, first, target)
+        if every and all(isinstance(entry, dict) and "id" in entry for entry in every):
+            yield from self._records(place, target, first, second)
             return
-        named: dict[str, tuple[Any, Any]] = {}
+        is_text = all(isinstance(entry, str) for entry in every)
+        if is_text and first == second:  # no order is documented
+            target, first, second = map(sorted, (target, first, second))
+        if len(first) == len(second) == len(target):
+            for entries in zip(target, first, second, strict=True):
+                yield from self._walk(place, *entries)
+        elif len(first) == len(second):
+            yield Difference(place, first, target)
+
+    def _records(
+        self, place: Steps, target: list[Any], first: list[Any], second: list[Any]
+    ) -> Iterator[Difference]:
+        """Compare lists of records. They are whole if all of the twins' are the journey's own."""
+        listed, named = {entry["id"]: entry for entry in target}, set[str]()
         for own in first:
             for other in second:
                 name = self._roles.role(own["id"], other["id"])
-                if name is not None:
-                    named[name] = own, other
-        is_whole = is_whole and len(first) == len(named)
-        yield from self._records(place, {entry["id"]: entry for entry in target}, named, is_whole)
-
-    def _records(
-        self, place: Steps, listed: Body, named: dict[str, tuple[Any, Any]], whole: bool
-    ) -> Iterator[Difference]:
-        """The records of a list; those of a `whole` list are all the journey's own."""
-        for name, entries in named.items():
-            if name in listed:
-                yield from self._walk(place, listed[name], *entries)
-            elif whole:
-                yield Difference(place, "all records that match", "too few records", "list")
-        others = listed.keys() - named.keys()
+                if name is None:
+                    continue
+                named.add(name)
+                if name in listed:
+                    yield from self._walk(place, listed[name], own, other)
+        is_whole = len(first) == len(second) == len(named)
+        if is_whole and named - listed.keys():
+            wanted, got = Words("all records that match"), Words("too few records")
+            yield Difference(place, wanted, got, "list")
+        others = listed.keys() - named
         gone = others & self.deleted.keys()
         if gone:
-            got = f"the deleted record {min(gone)}"
-            yield Difference(place, "no record that was deleted", got, "not-deleted")
-        if whole and others > gone:
+            got, wanted = Words(f"the deleted record {min(gone)}"), Words("no deleted record")
+            yield Difference(place, wanted, got, "not-deleted", self.deleted[min(gone)])
+        if is_whole and others > gone:
             kind = "list" if others - gone <= self._roles.own else "filter"
-            yield Difference(place, "the records that match", "records that do not match", kind)
+            wanted, got = Words("the records that match"), Words("records that do not match")
+            yield Difference(place, wanted, got, kind)
 
     def _leaf(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
         one, two = instant_of(first), instant_of(second)
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
         elif one is not None and two is not None:
-            if first == second and _folded(first) in self._sent:
+            if first == second and folded(first) in self._sent:
                 if instant_of(target) != one:
                     yield Difference(place, first, target)
             elif abs(one - two) <= _TOLERANCE:
                 yield from self._instant(place, target, one)
-        elif (
-            first != second
-            or first == target
+        elif first == second and first != target:
             # what has another type the schema finds
-            or len({_kind(value) for value in (first, second, target)} - {type(None)}) > 1
-        ):
-            return
-        elif first is None or target is None or self._follows_from(place, first):
-            yield Difference(place, first, target)
-        else:
-            known = self._constants.setdefault(place, (first, target))
-            if known[0] == first and known[1] != target:
-                yield Difference(place, known[1], target)
+            kinds = {_kind(value) for value in (first, target)} - {type(None)}
+            if len(kinds) == 1 and (None in (first, target) or self._follows_from(place, first)):
+                yield Difference(place, first, target)
 
     def _follows_from(self, place: Steps, value: Any) -> bool:
         """Whether a value follows from a request, a default or a state.
 
         Numbers are always computed.
         """
-        if _kind(value) is float or _folded(value) in self._sent:
+        if _kind(value) is float or folded(value) in self._sent:
             return True
         return value in self._defaults.get(place[-1] if place else "", ())
 
@@ -223,7 +188,7 @@ class Comparing:
         role = self._roles.role(first, second)
         if role is not None:
             if target != role:
-                wanted = first if not target else "the id of the record in the request"
+                wanted = Words("the id of the record in the request") if target else first
                 yield Difference(place, wanted, target, "reference")
         elif is_id(target) and not self._roles.is_known(first):
             self._roles.pair(Names(target, first, second))
@@ -236,7 +201,7 @@ class Comparing:
         theirs = instant_of(target)
         if theirs is None:
             if target is None:
-                yield Difference(place, "an instant", None)
+                yield Difference(place, Words("an instant"), None)
             return
         if place[-1] == "createdAt":
             self._created.add(theirs)
@@ -245,13 +210,14 @@ class Comparing:
         if self._skew is None or len(self._created) == 1:
             return
         late = theirs - one - self._skew
-        # the request that made the record may have taken longer than this one
-        if abs(late) > _TOLERANCE + self._slowest:
-            got = f"a time {abs(late):.0f} s too {'late' if late > 0 else 'early'}"
-            yield Difference(place, "the time of the change", got)
+        # both requests took a while, the one that the skew is of and this one
+        if abs(late) > _TOLERANCE + 2 * self._slowest:
+            got = Words(f"a time {abs(late):.0f} s too {'late' if late > 0 else 'early'}")
+            yield Difference(place, Words("the time of the change"), got)
 
 
-def _folded(value: Any) -> Any:
+def folded(value: Any) -> Any:
+    """A text without its case; any other value as it is."""
     return value.casefold() if isinstance(value, str) else value
 
 

@@ -13,8 +13,8 @@ from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
 from .catalogue import below, canonical, pointer_of, within
 from .exchange import Answer, Exchange, code_of
-from .findings import Finding, Said
-from .showing import Showing
+from .findings import RANKS, Finding, Got, Said
+from .showing import outlined
 
 MOST = 20  # findings of one kind in one exchange
 DEEPEST = 100  # levels of a body
@@ -22,7 +22,6 @@ _MOST_ERRORS = 1_000  # of a body that are looked at
 _ABSENT = frozenset((404, 405, 501))
 _NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
 _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
-_ERROR = "#/components/schemas/Error"
 # Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its
 # second letter.
 _VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-]*")
@@ -31,9 +30,9 @@ _VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-
 class Conformity:
     """One per contract."""
 
-    def __init__(self, document: Document, showing: Showing) -> None:
+    def __init__(self, document: Document) -> None:
         """Compile nothing yet: schemas are compiled when an answer needs them."""
-        self._document, self._showing = document, showing
+        self._document = document
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
         self._validators: dict[str, Validator] = {}
         answers = document.raw.get("x-server-answers", {})
@@ -43,32 +42,31 @@ class Conformity:
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
         self._nowhere: bytes | None = None
 
-    def operation_of(self, method: str, path: str) -> Operation | None:
-        """The operation of a request by its path below the base address, without query.
-
-        HEAD is that of GET.
-        """
-        return self._document.routed(path)[0].get("GET" if method == "HEAD" else method)
-
-    def findings(
-        self, exchange: Exchange, operation: Operation | None, group: str
-    ) -> list[Finding]:
+    def findings(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
 
         Usually there is at most one finding. Of `schema`, `undocumented-field` and `missing-header`
-        there is one for each place of the contract, at most `MOST`. Without an operation, only a
-        failure of the server is a finding.
+        there is one for each place of the contract, at most `MOST`.
         """
-        departures = self.departures(exchange, operation)
-        return [
-            self._showing.finding(departure, exchange, operation, group) for departure in departures
-        ]
-
-    def departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
-        """The same without the exchange."""
-        if operation is None:
-            return self._elsewhere(exchange)
-        return self._compared(exchange, operation)
+        request, status = exchange.request, exchange.answer.status
+        at, name = "#/paths", f"{request.method} {outlined(request.path)}"
+        expected, response = Said(404, "route_not_found"), None
+        if operation is not None:
+            at, name = pointer_of(operation), f"{operation.method} {operation.path}"
+            expected = Said(next(iter(operation.successes), 200), "an answer of the contract")
+            response = operation.responses.get(status)
+        if status == 0:
+            yield Finding("transport", at, f"{name} has no whole answer.", expected)
+        elif operation is not None and self._is_missing(exchange, response):
+            title = f"{name} does not exist: {status} without an error of the contract."
+            yield Finding("missing-operation", at, title, expected)
+        elif status >= 500 and response is None:
+            yield Finding("server-error", at, f"{name} fails with {status}.", expected)
+        elif operation is not None:
+            yield from self._compared(exchange, operation, response)
+        elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
+            title = f"{name} is answered {status}, and the contract does not have it."
+            yield Finding("undocumented-operation", at, title, expected)
 
     def learn_nowhere(self, exchange: Exchange) -> None:
         """Learn from the answer to a path that does not exist: any other 404 comes from
@@ -76,61 +74,48 @@ class Conformity:
         """
         self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
-    def _elsewhere(self, exchange: Exchange) -> Iterator[Finding]:
-        """What an answer to a path or method departs in that the contract does not have."""
-        request, status = exchange.request, exchange.answer.status
-        shown = f"{request.method} {self._showing.shown(request).path}"
-        expected = Said(404, "route_not_found")
-        if status == 0:
-            yield Finding(
-                "transport", "#/paths", "", f"{shown} has no whole answer.", Said(0, "an answer")
+    def _compared(
+        self, exchange: Exchange, operation: Operation, response: Response | None
+    ) -> Iterator[Finding]:
+        """Compare an answer with the response that the contract has for its status."""
+        answer, is_head = exchange.answer, exchange.request.method == "HEAD"
+        status = answer.status
+        body: Any = None if is_head else answer.json()
+        code, of_the_server = code_of(body), self._of_the_server.get(status, ())
+        at = pointer_of(operation, "responses")
+        if response is None:
+            if status not in _BEFORE_OPERATIONS and code not in of_the_server:
+                title = f"{operation.id} answers {status}, which the contract does not list."
+                known = ", ".join(map(str, operation.responses))
+                expected = Said(next(iter(operation.responses), status), f"one of {known}")
+                yield Finding("undocumented-status", at, title, expected)
+            return
+        raw = operation.raw["responses"][str(status)]
+        at = raw.get("$ref") or below(at, status)
+        is_known = code is None or code in (*response.codes, *of_the_server)
+        if response.codes and status >= 400 and not is_known:
+            title = (
+                f"{operation.id} refuses with {status} {code}, which the contract does not list."
             )
-        elif status >= 500:
-            yield Finding(
-                "server-error", "#/paths", "", f"An unknown path is answered {status}.", expected
-            )
-        elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
-            title = f"{shown} is answered {status}, and the contract does not have it."
-            yield Finding("undocumented-operation", "#/paths", shown, title, expected)
+            expected = Said(status, f"code: one of {', '.join(response.codes)}")
+            yield Finding("error-code", below(at, "x-codes"), title, expected)
+            body = {**body, "code": response.codes[0]}
+        says = f"{operation.id} answers {status}"
+        if not is_head:
+            yield from self._body(says, answer, response, at, body)
+        for name, header in response.headers.items():
+            # RFC 9110, 15.5.2: a 401 has a challenge.
+            is_challenge = status == 401 and name.lower() == "www-authenticate"
+            is_due = header.get("required") or is_challenge
+            if is_due and answer.header(name) is None:
+                node = self._document.resolve(raw)["headers"][name]
+                where = node.get("$ref") or below(at, "headers", name)
+                title = f"{says} without the header {name}."
+                yield Finding("missing-header", where, title, Said(status, f"header {name}"))
 
-    def _compared(self, exchange: Exchange, operation: Operation) -> Iterator[Finding]:
-        request, answer = exchange
-        status, response = answer.status, operation.responses.get(answer.status)
-        at, name = pointer_of(operation), f"{operation.method} {operation.path}"
-        success = Said(next(iter(operation.successes), 200), "an answer of the contract")
-        is_head = request.method == "HEAD"
-        body = None if is_head else answer.json()
-        if status == 0:
-            yield Finding("transport", at, "", f"{name} has no whole answer.", success)
-        elif self._is_missing(exchange, response, body):
-            title = f"{name} does not exist: {status} without an error of the contract."
-            yield Finding("missing-operation", at, "", title, success)
-        elif response is not None:
-            pointer = operation.raw["responses"][str(status)].get("$ref") or below(
-                at, "responses", status
-            )
-            yield from self._response(exchange, operation, response, pointer, body)
-        elif status >= 500:
-            yield Finding("server-error", at, "", f"{name} fails with {status}.", success)
-        elif status in _BEFORE_OPERATIONS or code_of(body) in self._of_the_server.get(status, ()):
-            if not is_head:
-                says, schema = f"{operation.id} answers {status}", {"$ref": _ERROR}
-                yield from self._content(says, status, _ERROR, schema, body)
-        else:
-            title = f"{operation.id} answers {status}, which the contract does not list."
-            like = min(
-                operation.responses,
-                key=lambda known: (known // 100 != status // 100, known),
-                default=status,
-            )
-            expected = Said(like, f"one of {', '.join(map(str, operation.responses))}")
-            yield Finding(
-                "undocumented-status", below(at, "responses"), str(status), title, expected
-            )
-
-    def _is_missing(self, exchange: Exchange, response: Response | None, body: Any) -> bool:
+    def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""
-        status, code = exchange.answer.status, code_of(body)
+        status, code = exchange.answer.status, code_of(exchange.answer.json())
         if status not in _ABSENT or (response is not None and status != 404):
             return False
         if status == 405 or code in _NO_ROUTE:
@@ -140,60 +125,26 @@ class Conformity:
         is_like_nowhere = self._nowhere in (None, _answer_to_path(exchange))
         return code is None and (status != 404 or is_like_nowhere)
 
-    def _response(
-        self, exchange: Exchange, operation: Operation, response: Response, pointer: str, body: Any
-    ) -> Iterator[Finding]:
-        """Compare an answer with the response that the contract has for its status,
-        at `pointer`.
-        """
-        status = exchange.answer.status
-        code, listed = code_of(body), (*response.codes, *self._of_the_server.get(status, ()))
-        if code is not None and response.codes and status >= 400 and code not in listed:
-            named = self._showing.name(code)
-            title = (
-                f"{operation.id} refuses with {status} {named}, which the contract does not list"
-                f" for {status}."
-            )
-            expected = Said(status, f"code: one of {', '.join(response.codes)}")
-            yield Finding(
-                "error-code", below(pointer, "x-codes"), f"{status} code", title, expected
-            )
-            body = {**body, "code": response.codes[0]}
-        if exchange.request.method != "HEAD":
-            yield from self._body(exchange.answer, operation, response, pointer, body)
-        for name, header in response.headers.items():
-            # RFC 9110, 15.5.2: a 401 has a challenge.
-            is_due = header.get("required") or (
-                status == 401 and name.lower() == "www-authenticate"
-            )
-            if is_due and exchange.answer.header(name) is None:
-                raw = self._document.resolve(operation.raw["responses"][str(status)])
-                where = raw["headers"][name].get("$ref") or below(pointer, "headers", name)
-                title = f"{operation.id} answers {status} without the header {name}."
-                yield Finding("missing-header", where, name, title, Said(status, f"header {name}"))
-
     def _body(
-        self, answer: Answer, operation: Operation, response: Response, pointer: str, body: Any
+        self, says: str, answer: Answer, response: Response, pointer: str, body: Any
     ) -> Iterator[Finding]:
         media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-        says = f"{operation.id} answers {answer.status}"
-        wanted = " or ".join(response.media) or "no body"
-        wrong = ""
+        wanted, wrong = " or ".join(response.media) or "no body", ""
+        at = below(pointer, "content") if response.media else pointer
         if not response.media:
             wrong = "with a body" if answer.body else ""
         elif not answer.body:
             wrong = "without a body"
         elif media not in response.media:
-            wrong = f"as {self._showing.name(media)}" if media else "without a Content-Type"
+            wrong = f"as {media}" if media else "without a Content-Type"
         elif media == JSON and body is None and answer.body.strip() != b"null":
             wrong = "with a body that is not JSON"
         elif media == JSON:
-            where = below(pointer, "content", JSON, "schema")
-            yield from self._content(says, answer.status, where, response.media[JSON], body)
+            where, schema = below(at, JSON, "schema"), response.media[JSON]
+            yield from self._content(says, answer.status, where, schema, body)
         if wrong:
-            at = below(pointer, "content") if response.media else pointer
             title = f"{says} {wrong}; the contract has {wanted}."
-            yield Finding("schema", at, wrong, title, Said(answer.status, wanted))
+            yield Finding("schema", at, title, Said(answer.status, wanted))
 
     def _content(
         self, says: str, status: int, pointer: str, schema: Any, body: Any
@@ -211,14 +162,13 @@ class Conformity:
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
             title = f"{says} with a body that is too deep or too large to be compared."
-            yield Finding("schema", root, "large", title, Said(status, "a valid body"))
+            yield Finding("schema", root, title, Said(status, "a valid body"))
             return
         found: dict[str, Finding] = {}
         for error in islice(validator.iter_errors(body), _MOST_ERRORS):
             for departure in self._error(says, status, root, error):
                 found.setdefault(departure.pointer, departure)
-        for kind in ("schema", "undocumented-field"):
-            yield from [each for each in found.values() if each.kind == kind][:MOST]
+        yield from sorted(found.values(), key=lambda each: RANKS[each.kind])[:MOST]
 
     def _error(self, says: str, status: int, root: str, error: Any) -> Iterator[Finding]:
         """What one violation departs in."""
@@ -226,33 +176,25 @@ class Conformity:
         keyword, name = error.kind.name, path or "the body"
         above = f"{path}." if path else ""
         if keyword == "required":
-            required = schema.get("required", ())
-            if error.kind.property not in required:  # a part of `allOf` requires it
-                required = (error.kind.property,)
-            lacking = [each for each in required if each not in error.instance]
-            at = ("properties", lacking[0]) if len(lacking) == 1 else ("required",)
-            title = f"{says} without {', '.join(above + each for each in lacking)}."
-            expected = Said(status, f"{name} with {', '.join(lacking)}")
-            yield Finding(
-                "schema", canonical(self._document, below(pointer, *at)), "lacks", title, expected
-            )
+            lacking = [each for each in schema.get("required", ()) if each not in error.instance]
+            lacking = lacking or [error.kind.property]  # a part of `allOf` requires it
+            at = ["properties", *lacking] if len(lacking) == 1 else ["required"]
+            where = canonical(self._document, below(pointer, *at))
+            names = ", ".join(above + each for each in lacking)
+            yield Finding("schema", where, f"{says} without {names}.", Said(status, names))
         elif keyword == "additionalProperties":
             for unknown in error.kind.unexpected:
-                shown = self._showing.name(above + unknown)
+                shown, got = above + unknown, Got(above + unknown, error.instance[unknown])
                 title = f"{says} with the member {shown}, which the contract does not have."
-                got = f"{shown}: {self._showing.value(error.instance[unknown])}"
                 where = canonical(self._document, below(pointer, "properties", unknown))
-                yield Finding(
-                    "undocumented-field", where, "", title, Said(status, f"no {shown}"), got
-                )
+                yield Finding("undocumented-field", where, title, Said(status, f"no {shown}"), got)
         else:
             wanted, limit = shape(schema, self._document), schema.get(keyword)
             if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
                 wanted = f"{wanted} ({keyword}: {limit})"
             title = f"{says} with {name} that is not {wanted}."
-            got = f"{name}: {self._showing.value(error.instance)}"
-            expected = Said(status, f"{name}: {wanted}")
-            yield Finding("schema", pointer, f"{name}: {keyword}", title, expected, got)
+            expected, got = Said(status, f"{name}: {wanted}"), Got(name, error.instance)
+            yield Finding("schema", below(pointer, keyword), title, expected, got)
 
 
 def _answer_to_path(exchange: Exchange) -> bytes:

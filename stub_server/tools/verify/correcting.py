@@ -2,7 +2,7 @@
 that they do.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,12 @@ import orjson
 import yaml
 
 from ...contract.document import Document, Operation
-from ...contract.source import ContractError, Place, json_path, unescaped
+from ...contract.source import ContractError, Place, json_path
 from ...core.record import Body
 from ...settings import Overlays
-from .catalogue import located, pointer_of
+from .catalogue import below, located, pointer_of
 from .findings import Divergence, Finding, Report
-from .merging import EVERYWHERE, Ledger
+from .merging import Ledger
 from .run import Runner
 from .twin import Twin
 
@@ -29,7 +29,7 @@ _SEEN = frozenset(
     ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
 )
 """Keywords that an answer may violate, and that can be removed from the contract."""
-_TOGETHER = {"format": ("pattern",), "pattern": ("format",)}
+_TOGETHER = dict.fromkeys(("format", "pattern"), ("format", "pattern"))
 """Keywords that may refuse a value together."""
 _SEED = 1
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
@@ -38,15 +38,11 @@ _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}
 async def correct_run(run: Runner, report: Report, progress: Callable[[int, int], None]) -> None:
     """Set the actions of the divergences of a run that an overlay closes: another run that follows
     it is silent.
-
-    The requests and seconds of that run are added to the report.
     """
 
     async def again(file: Path) -> Collection[Finding] | None:
         options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
-        report.requests += second.target.requests
-        report.seconds = round(report.seconds + second.end.seconds, 1)
         report.left_behind += second.cleanup.left_behind
         return None if second.end.is_early else second.findings
 
@@ -54,118 +50,101 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
 
 
 async def correct(divergences: Collection[Divergence], seen: Ledger, again: Again) -> None:
-    """Set the actions of the divergences that an overlay closes, each of them proved."""
-    for each in divergences:
-        each.is_tried = True
-        actions = _actions_of(each, seen.document)
-        each.overlay = {"actions": actions} if actions else None
-    candidates = [each for each in divergences if each.overlay]
+    """Set the actions of the divergences that an overlay closes, each of them proved: no finding is
+    left, and no class of findings is new at its operations.
+    """
+    followed: list[Divergence] = []
+    closed: list[Divergence] = []
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"
-        left = _followed(candidates, seen.overlays, file)
-        after = await again(file) if left else None
-        closed = [] if after is None else [each for each in left if _is_closed(each, seen, after)]
+        for each in divergences:
+            actions = _unlike(_actions_of(each, seen.document))
+            each.is_tried, each.overlay = True, {"actions": actions}
+            if actions and _starts([*followed, each], seen.overlays, file):
+                followed.append(each)
+        after = await again(file) if _starts(followed, seen.overlays, file) else None
+        left = set(map(_key, after or ()))
+        new = {key[:2] for key in left} - {_key(each)[:2] for each in seen.findings}
+        for each in followed if after is not None else ():
+            changed = {operation for _, operation in new}.intersection(each.operations)
+            if not changed and left.isdisjoint(map(_key, each.findings)):
+                closed.append(each)
         # Only these are written as actions; the others are comments.
-        assumed = [each for each in closed if each.basis == "assumed"]
-        written = _followed(assumed, seen.overlays, file)
-    for each in candidates:
-        if each not in closed or (each in assumed and each not in written):
-            each.overlay = None
+        written = [each for each in closed if each.basis == "assumed"]
+        if not _starts(written, seen.overlays, file):
+            closed = [each for each in closed if each not in written]
+    for each in divergences:
+        each.overlay = each.overlay if each in closed else None
 
 
-def _is_closed(it: Divergence, before: Ledger, after: Collection[Finding]) -> bool:
-    """Whether no finding is left of a divergence, and no class of findings is new at its
-    operations.
-    """
-    known = {(each.kind, each.operation) for each in before.findings}
-    mine = {(each.kind, each.operation, each.pointer or each.cause) for each in it.findings}
-    for each in after:
-        if (each.kind, each.operation, each.pointer or each.cause) in mine:
-            return False
-        if each.operation in it.operations and (each.kind, each.operation) not in known:
-            return False
-    return True
+def _key(finding: Finding) -> tuple[str, str, str]:
+    """Class, operation and place of a finding."""
+    return finding.kind, finding.operation, finding.pointer
 
 
-def _followed(candidates: list[Divergence], overlays: Overlays, file: Path) -> list[Divergence]:
-    """The candidates with which a server starts. `file` has their actions then."""
-
-    def starts(some: list[Divergence]) -> bool:
-        actions = _unlike([action for each in some for action in (each.overlay or {})["actions"]])
-        file.write_text(yaml.safe_dump({**_HEAD, "actions": actions}), encoding="utf-8")
-        with suppress(ContractError):
-            Twin(_SEED, (*overlays, file))
-            return True
-        return False
-
-    if not candidates or starts(candidates):
-        return candidates
-    followed: list[Divergence] = []
-    for each in candidates:
-        if starts([*followed, each]):
-            followed.append(each)
-    starts(followed)
-    return followed
+def _starts(corrected: Collection[Divergence], overlays: Overlays, file: Path) -> bool:
+    """Whether a server starts with the actions of some divergences, which `file` has then."""
+    actions = [action for each in corrected for action in (each.overlay or {})["actions"]]
+    text = yaml.safe_dump({**_HEAD, "actions": _unlike(actions)})
+    file.write_text(text, encoding="utf-8")
+    with suppress(ContractError):
+        Twin(_SEED, (*overlays, file))
+        return True
+    return False
 
 
-def _unlike(actions: list[Action]) -> list[Action]:
+def _unlike(actions: Iterable[Action]) -> list[Action]:
     return [*{orjson.dumps(action): action for action in actions}.values()]
 
 
-def _actions_of(divergence: Divergence, document: Document) -> list[Action]:
-    header = divergence.pointer
-    if divergence.title.startswith(EVERYWHERE) and header.startswith("#/components/headers/"):
-        return [{"target": json_path([*unescaped(header)]), "update": {"required": False}}]
-    actions: list[Action] = []
+def _actions_of(divergence: Divergence, document: Document) -> Iterator[Action]:
     for finding in divergence.findings:
         operation = document.operations.get(finding.operation)
         if operation is not None:
-            actions += _actions(finding, operation, document)
-    return _unlike(actions)
+            yield from _actions(finding, operation, document)
 
 
 def _actions(finding: Finding, operation: Operation, document: Document) -> Iterator[Action]:
     """The actions against one finding; none if no overlay helps."""
-    status = finding.target.status
+    status, pointer, (above, _, last) = (
+        finding.target.status,
+        finding.pointer,
+        finding.pointer.rpartition("/"),
+    )
     match finding.kind:
         case "missing-operation":
             yield _removal(operation.at)
         case "missing-header":
             at, response = _place(document, pointer_of(operation, "responses", status))
-            if finding.cause in (response or {}).get("headers", {}):
-                yield _removal([*at, "headers", finding.cause])
+            for name, header in (response or {}).get("headers", {}).items():
+                here = [*at, "headers", name]
+                if pointer in (header.get("$ref"), below("#", *here)):
+                    yield _removal(here)
         case "scope" if status < 300:
-            at, scopes = _place(document, pointer_of(operation, "x-scopes"))
-            number = unescaped(finding.pointer)[-1]
-            if scopes and number.isdecimal():
-                yield _without_entry(at, scopes[int(number)])
+            at, scopes = _place(document, above)
+            if isinstance(scopes, list):
+                yield _without_entry(at, scopes[int(last)])
         case "wrong-status" | "undocumented-status" if 200 <= status < 300:
             yield from _moved(operation, status)
-        case "laxer" | "stricter":
-            above, _, keyword = finding.pointer.rpartition("/")
-            yield from _loosened(finding, document, above, keyword)
-        case "schema":
-            keyword = finding.cause.rpartition(": ")[2]
-            yield from _loosened(finding, document, finding.pointer, keyword)
+        case "stricter" if last == "enum":
+            yield _without_entry(
+                _place(document, pointer)[0], finding.tries.removeprefix("the value ")
+            )
+        case "schema" if last == "enum" and finding.got is not None:
+            enum = json_path(_place(document, pointer)[0])
+            yield {"target": enum, "update": [finding.got.value]}
+        case "schema" if last in _SEEN:
+            yield from _loosened(document, above, last)
+        case "laxer":
+            yield from _loosened(document, above, last)
 
 
-def _loosened(finding: Finding, document: Document, pointer: str, keyword: str) -> Iterator[Action]:
-    """Remove a keyword of a schema that the target does not follow, or correct an enum."""
+def _loosened(document: Document, pointer: str, keyword: str) -> Iterator[Action]:
+    """Remove a keyword of a schema that the target does not follow."""
     at, schema = _place(document, pointer)
-    if not isinstance(schema, dict) or keyword not in schema:
-        return
-    if keyword == "enum":
-        option = finding.cause.removeprefix("the value ")
-        if finding.kind == "stricter" and option in schema["enum"]:
-            yield _without_entry([*at, "enum"], option)
-        elif finding.kind == "schema":
-            with suppress(ValueError):  # the report shows its type only
-                value = orjson.loads(finding.target.excerpt.partition(": ")[2])
-                yield {"target": json_path([*at, "enum"]), "update": [value]}
-    elif finding.kind == "laxer" or (finding.kind == "schema" and keyword in _SEEN):
-        for each in (keyword, *_TOGETHER.get(keyword, ())):
-            if each in schema:
-                yield _removal([*at, each])
+    for each in _TOGETHER.get(keyword, (keyword,)):
+        if isinstance(schema, dict) and each in schema:
+            yield _removal([*at, each])
 
 
 def _place(document: Document, pointer: str) -> tuple[Place, Any]:

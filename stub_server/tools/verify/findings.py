@@ -3,70 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from ...contract.document import Document
+from ...contract.source import fixture
 from ...core.record import Body
+from ...core.text import shortened
 
-CLASSES = {
-    "transport": "The backend gave no answer that HTTP allows.",
-    "server-error": "The backend answered 5xx.",
-    "missing-operation": "The backend does not have the operation.",
-    "undocumented-operation": (
-        "The backend answers a path or method that the contract does not have."
-    ),
-    "auth": (
-        "The backend accepts a credential that the contract refuses, or refuses one that it"
-        " accepts."
-    ),
-    "scope": "The backend asks for other scopes than the contract.",
-    "stricter": "The backend refuses a request that the contract accepts.",
-    "laxer": "The backend accepts a request that the contract refuses.",
-    "not-persisted": "A value that was written is not returned.",
-    "not-deleted": "A record that was deleted is still there.",
-    "filter": "A filter returns other records than it should.",
-    "sort": "A list is in another order than was asked for.",
-    "paging": "The pages of a list do not have each of its records exactly once.",
-    "uniqueness": "Two records have a value that only one may have, or a free value is refused.",
-    "idempotency": "A repeated Idempotency-Key has another effect than the contract says.",
-    "lifecycle": (
-        "The backend allows a move that the contract forbids, or forbids one that it allows."
-    ),
-    "reference": (
-        "A reference to a record that does not exist is accepted, or one that exists is refused."
-    ),
-    "figures": "A total or count does not follow from the records.",
-    "value": "A value in an answer is not the one that follows from the requests.",
-    "wrong-status": "The backend answers with another documented status.",
-    "undocumented-status": (
-        "The backend answers with a status that the operation does not document."
-    ),
-    "error-code": "A refusal has another code than the contract lists.",
-    "schema": "A body does not match its schema.",
-    "undocumented-field": "A body has a member that its schema does not name.",
-    "missing-header": "A documented header is missing.",
-}
-"""The classes of divergences with what each means. The first that fits names what a probe found."""
+CLASSES: dict[str, Body] = fixture("verify.yaml")["classes"]
+"""The classes of divergences, with what is said of each. The first that fits names what a probe
+found.
+"""
 RANKS = {kind: number for number, kind in enumerate(CLASSES)}
-COSTLY = (
-    "not-persisted",
-    "not-deleted",
-    "idempotency",
-    "uniqueness",
-    "auth",
-    "scope",
-    "reference",
-    "lifecycle",
-    "figures",
-)
-SEVERITY = {
-    kind: number for number, kind in enumerate(dict.fromkeys((*COSTLY, "paging", *CLASSES)))
-}
-"""The order of a report: first what costs data or money, and pages that lose records."""
-BESIDE = frozenset(("undocumented-field", "missing-header"))
-"""Classes that a probe may find in addition to another one."""
+SEVERITY = sorted(CLASSES, key=lambda kind: CLASSES[kind].get("costs", len(CLASSES)))
+"""The order of a report: first what costs data or money."""
 GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
 
@@ -95,6 +47,17 @@ class Said(NamedTuple):
     excerpt: str
 
 
+class Words(str):
+    """What stands in place of a value."""
+
+
+class Got(NamedTuple):
+    """A value in an answer, with its name."""
+
+    name: str
+    value: Any
+
+
 _NOT_SHOWN, _NOTHING = Shown("", "", ""), Said(0, "")
 
 
@@ -103,19 +66,19 @@ class Finding:
     """One way in which an answer departs.
 
     - `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`).
-    - `cause` says in a few words what departs, without values that differ between runs.
+    - `tries` says in a few words what was sent, without values that differ between runs.
     - Without `got`, the whole answer is shown.
-    - `operation` is the one that it is about; `group` is one of `GROUPS` or the setup.
+    - `operation` is the one that it is about; `group` is one of `GROUPS`.
     - `request` and `target` are the exchange as a report shows it.
     """
 
     kind: str
     pointer: str
-    cause: str
     title: str
     expected: Said
-    got: str = ""
+    got: Got | None = None
     operation: str = ""
+    tries: str = ""
     group: str = ""
     request: Shown = _NOT_SHOWN
     target: Said = _NOTHING
@@ -147,11 +110,10 @@ class Divergence:
     operations: list[str]
     title: str
     basis: str
-    pointer: str
+    line: Line
     findings: list[Finding]
     overlay: Body | None = None
     is_tried: bool = False
-    line: Line = field(init=False)
 
     @property
     def shown(self) -> Finding:
@@ -169,29 +131,9 @@ class Divergence:
         return next(iter(self.operations), "")
 
     @property
-    def count(self) -> int:
-        """How often it was found."""
-        return len(self.findings)
-
-    @property
     def cases(self) -> list[tuple[str, str]]:
-        """The pairs of operation and group in which it was found.
-
-        Requests that make the records which others need must be accepted too.
-        """
-        found = (
-            (each.operation, each.group if each.group in GROUPS else "accepts")
-            for each in self.findings
-        )
-        return list(dict.fromkeys(found))
-
-
-class Unreached(NamedTuple):
-    """A documented status of an operation that no probe can reach, and why."""
-
-    operation: str
-    status: int
-    reason: str
+        """The pairs of operation and group in which it was found."""
+        return list(dict.fromkeys((each.operation, each.group) for each in self.findings))
 
 
 @dataclass(slots=True)
@@ -208,14 +150,14 @@ class Report:
     mode: str
     seconds: float
     requests: int
-    exit: int
     coverage: float
     rows: Rows
     divergences: list[Divergence]
-    seed: int = 0
-    unreached: list[Unreached] = field(default_factory=list)
-    left_behind: list[str] = field(default_factory=list)
     hidden: int = 0
+    exit: int = 0
+    seed: int = 0
+    unreached: list[Body] = field(default_factory=list)
+    left_behind: list[str] = field(default_factory=list)
     tag: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -226,10 +168,9 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
+def cut(text: str, most: int = LONGEST) -> str:
     """A text on one line, cut if it is too long."""
-    text = " ".join(text[: longest * 4].split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return shortened(" ".join(text[: most * 4].split()), most)
 
 
 def contract_of(document: Document) -> str:

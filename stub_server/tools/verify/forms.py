@@ -3,67 +3,53 @@ for programs.
 """
 
 from collections import Counter, defaultdict
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import yaml
 from jinja2 import Environment, PackageLoader, select_autoescape
 
+from ...contract.source import fixture
 from ...core.text import counted, json_text, printable, printable_lines
 from ...version import __version__
-from .findings import CLASSES, COSTLY, GROUPS, RANKS, Divergence, Report, cut, listed
+from .findings import CLASSES, GROUPS, Divergence, Report, cut, listed
 from .judging import Run
 
-_SKIPPED = {
-    "diverges": "The baseline hides what diverges here.",
-    "unreached": "Out of reach.",
-    "none": "The contract has nothing to try here.",
+_SKIPPED: dict[str, str] = fixture("verify.yaml")["skipped"]
+
+
+FORMS = {
+    "text": "report.txt",
+    "json": "report.json",
+    "html": "report.html",
+    "junit": "report.xml",
+    "sarif": "report.sarif",
 }
+"""The forms of a report, with their templates.
+
+In the text, control characters from the target are escaped; HTML is the text as one page without
+other files, for light and dark screens; docs/verify.md has the shape of the JSON. In SARIF, errors
+depart from what is documented, warnings from what is assumed.
+"""
 
 
-def text(report: Report) -> str:
-    """The report as text. Control characters from the target are escaped."""
-    return _rendered("report.txt", report=report)
+def rendered(form: str, report: Report) -> str:
+    """A report whole, without a line break at its end."""
+    return _rendered(FORMS[form], report=report)
 
 
-def html(report: Report) -> str:
-    """The text report as one page without other files, for light and dark screens."""
-    return _rendered("report.html", target=report.target, text=text(report))
-
-
-def _lines_of(it: Divergence) -> str:
-    """A divergence: what differs and where, the request, both answers, the line of the contract,
-    and what to do.
-    """
-    return _rendered("divergence.txt", it=it)
-
-
-def json(report: Report) -> str:
-    """The report as a JSON object; docs/verify.md has its shape."""
-    return _rendered("report.json", report=report)
-
-
-def junit(report: Report) -> str:
-    """The report as XML.
-
-    A divergence fails each case that found it; what was not reached, or is hidden, is skipped.
-    """
-    skipped = {}
+def _cases(report: Report) -> dict[tuple[str, str], list[Divergence] | str]:
+    """By operation and group, the divergences that failed it, or else why it was skipped."""
+    cases: dict[tuple[str, str], list[Divergence] | str] = {}
     for operation, row in report.rows.items():
         for group, state in row.items():
-            skipped[operation, group] = _SKIPPED.get(state, "")
+            cases[operation, group] = _SKIPPED.get(state, "")
     found = defaultdict(list)
     for divergence in report.divergences:
         for case in divergence.cases:
             found[case].append(divergence)
-    return _rendered("report.xml", report=report, cases=skipped | found, failures=len(found))
-
-
-def sarif(report: Report) -> str:
-    """The report as a SARIF log: errors depart from what is documented, warnings from
-    what is assumed.
-    """
-    return _rendered("report.sarif", report=report)
+    return cases | found
 
 
 def notes(run: Run) -> list[str]:
@@ -72,20 +58,10 @@ def notes(run: Run) -> list[str]:
 
 
 def overlay(report: Report) -> str:
-    """The overlay.
-
-    Actions against what the source document shows are commented out, with the line of the contract.
+    """The overlay. Actions against what the source document shows are commented out, with the line
+    of the contract.
     """
-    written: list[object] = []
-    corrected = []
-    for it in report.divergences:
-        if it.overlay is not None:
-            # An action may close several divergences; what it removes cannot be removed again.
-            actions = [action for action in it.overlay["actions"] if action not in written]
-            corrected.append((it, actions))
-            if it.basis == "assumed":
-                written += actions
-    return _rendered("overlay.yaml", report=report, corrected=corrected, written=written)
+    return _rendered("overlay.yaml", report=report)
 
 
 _TEMPLATES = Environment(
@@ -94,9 +70,9 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.globals |= {"classes": CLASSES, "costly": COSTLY, "groups": GROUPS}
-_TEMPLATES.globals |= {"ranks": RANKS, "version": __version__}
+_TEMPLATES.globals |= {"classes": CLASSES, "groups": GROUPS, "version": __version__}
 _TEMPLATES.filters |= {
+    "cases": _cases,
     "counted": counted,
     "counts": Counter,
     "cut": cut,
@@ -107,14 +83,12 @@ _TEMPLATES.filters |= {
     "one_line": lambda text: printable(" ".join(text.split())),
     "printable": printable,
     "printable_lines": printable_lines,
-    "lines": _lines_of,
+    # what differs and where, the request, both answers, the line of the contract, what to do
+    "lines": lambda it: _rendered("divergence.txt", it=it),
+    "text": partial(rendered, "text"),
     "yaml": lambda it: yaml.safe_dump(it, sort_keys=False, allow_unicode=True, width=110).rstrip(),
 }
 
 
 def _rendered(template: str, **values: Any) -> str:
     return _TEMPLATES.get_template(template).render(values)
-
-
-FORMS = {"text": text, "json": json, "html": html, "junit": junit, "sarif": sarif}
-"""The forms by their names: each returns a report whole, without a line break at its end."""

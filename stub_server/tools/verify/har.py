@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, urlsplit
 
+import httpx2
 import orjson
 
 from ...contract.secrets import REDACTED
+from ...contract.source import read_text
 from ...core.clock import iso
 from ...core.problem import UnusableInput
 from ...core.record import Body
@@ -19,7 +20,6 @@ from ...version import __version__
 from .exchange import Answer, Exchange, Headers, Request, base_of
 
 LARGEST = 64 * 1024 * 1024  # bytes of a file
-_PORTS = {"http": 80, "https": 443}
 # An archive has decoded bodies.
 _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-encoding"))
 _BODILESS = frozenset((204, 304))
@@ -40,28 +40,20 @@ def read(file: Path, base_url: str | None = None) -> Archive:
 
     Raises UnusableInput.
     """
+    text = read_text(file, str(file), LARGEST).removeprefix("\ufeff")
     try:
-        with file.open("rb") as source:
-            data = source.read(LARGEST + 1)
-    except OSError as error:
-        raise UnusableInput(f"{file}: {error.strerror or error}.") from None
-    if len(data) > LARGEST:
-        raise UnusableInput(
-            f"{file}: is larger than {LARGEST // 1024 // 1024} MB. Record less, or split it."
-        )
-    try:
-        entries = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))["log"]["entries"]
+        entries = orjson.loads(text)["log"]["entries"]
     except (ValueError, KeyError, TypeError):
         entries = None
     if not isinstance(entries, list):
         raise UnusableInput(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
-    base = None if base_url is None else urlsplit(base_of(base_url))
+    base = None if base_url is None else httpx2.URL(base_of(base_url))
     exchanges: list[Exchange] = []
     left_out: Counter[str] = Counter()
     for each in entries:
         try:
             found = _exchange(each, base)
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError, httpx2.InvalidURL):
             found = "unreadable"
         if isinstance(found, str):
             left_out[found] += 1
@@ -70,18 +62,10 @@ def read(file: Path, base_url: str | None = None) -> Archive:
     return Archive(exchanges, left_out)
 
 
-def archive(exchanges: Iterable[tuple[Exchange, float]], base_url: str) -> bytes:
-    """Exchanges as an archive, each with its moment in seconds since 1970.
-
-    The caller has removed secrets.
-    """
-    return archive_of([entry_of(exchange, at, base_of(base_url)) for exchange, at in exchanges])
-
-
-def archive_of(entries: list[Body]) -> bytes:
+def archive_of(entries: Iterable[Body | orjson.Fragment]) -> bytes:
     """An archive with these entries."""
     head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
-    return orjson.dumps({"log": {**head, "entries": entries}})
+    return orjson.dumps({"log": {**head, "entries": [*entries]}})
 
 
 def entry_of(exchange: Exchange, at: float, base_url: str) -> Body:
@@ -100,20 +84,25 @@ def entry_of(exchange: Exchange, at: float, base_url: str) -> Body:
     return made
 
 
-def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
+def _exchange(found: Any, base: httpx2.URL | None) -> Exchange | str:
     """An entry as an exchange, or the reason why it is left out.
 
-    Raises AttributeError, KeyError, TypeError and ValueError for an entry that cannot be read.
+    Raises AttributeError, KeyError, TypeError, ValueError and InvalidURL for an entry that cannot
+    be read.
     """
     request, response = found["request"], found["response"]
     method, content = str(request["method"]), response["content"]
     status = index(response["status"])  # 200.0 is none
-    parts, text = urlsplit(request["url"]), content.get("text")
+    url, text = httpx2.URL(request["url"]), content.get("text")
     if not 100 <= status <= 999:
         return "without response"
-    path = parts.path if base is None else _path_below(parts, base)
-    if path is None:
-        return "of another address"
+    path, _, query = url.raw_path.decode().partition("?")
+    if base is not None:
+        above = base.raw_path.decode().rstrip("/")
+        is_below = url.join("/") == base.join("/") and path.startswith(f"{above}/")
+        if not is_below:
+            return "of another address"
+        path = path.removeprefix(above)
     is_due = method != "HEAD" and status not in _BODILESS and content.get("size", 0) > 0
     if text is None and is_due:
         return "without the body of the response"
@@ -121,20 +110,9 @@ def _exchange(found: Any, base: SplitResult | None) -> Exchange | str:
     body = b64decode(text or "") if is_encoded else (text or "").encode()
     sent = ((request.get("postData") or {}).get("text") or "").encode()
     return Exchange(
-        Request(method, path or "/", parts.query, _headers(request), sent),
+        Request(method, path, query, _headers(request), sent),
         Answer(status, _headers(response), body, (found.get("time") or 0) / 1000),
     )
-
-
-def _path_below(parts: SplitResult, base: SplitResult) -> str | None:
-    """The path of an address below a base address, or None if it is elsewhere."""
-    if _origin(parts) != _origin(base) or not parts.path.startswith(f"{base.path}/"):
-        return None
-    return parts.path[len(base.path) :]
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
 
 def _headers(message: Any) -> Headers:

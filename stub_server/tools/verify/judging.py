@@ -10,49 +10,41 @@ from typing import Any
 from uuid import UUID
 
 from ...contract.document import JSON, Document, Operation
+from ...contract.source import fixture
 from ...core.record import Body
 from .catalogue import (
     Catalogue,
     Steps,
     below,
     body_of,
-    paths_in,
     pointer_of,
     queried,
     records_at,
     within,
 )
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, instant_of
-from .conformity import Conformity
+from .comparing import Comparing, Difference, folded, instant_of
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import BESIDE, RANKS, Finding, Said
+from .findings import CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
-from .showing import Showing
 from .target import Rights, Target
 
 _INVALID = (400, 422)
 _REFUSED = {401: "auth", 403: "scope"}
-_SEVERAL = frozenset(("schema", "value"))
-"""Classes of which an answer may have several findings, each with its own cause."""
 
 
 class Learned:
     """What a run has learned of its target.
 
-    `constants` are values that the twins share and that follow from nothing: theirs and the
-    target's. `created` has each `createdAt` of the target's new records, in seconds since 1970,
-    and `shown` the places of all members that it has answered.
+    `created` has each `createdAt` of the target's new records, in seconds since 1970.
     `asked_for` has by operationId members that it asks for and the contract does not have.
     `unanswered` are operations that may have changed something without an answer.
     """
 
     def __init__(self) -> None:
-        self.constants: dict[Steps, tuple[Any, Any]] = {}
         self.created: set[float] = set()
-        self.shown: set[Steps] = set()
         self.asked_for: dict[str, Body] = defaultdict(dict)
         self.unanswered: list[Operation] = []
 
@@ -79,27 +71,21 @@ class Run(Ledger):
 
     def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
         """Raises ContractError."""
-        super().__init__(options.overlays)
+        super().__init__(options.overlays, base_of(options.url), values=options.write)
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
         self.target = Target(options, on_exchange)
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.showing = Showing(document, base_of(options.url), values=options.write)
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
-        self.conformity = Conformity(document, self.showing)
         self.rights = Rights()
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
         self.learned, self.end = Learned(), End()
         self.defaults = _defaults(document)
-        self.kinds = {
-            "idempotency_key_reused": "idempotency",
-            "reference_not_found": "reference",
-            "invalid_state_transition": "lifecycle",
-        }
+        self.kinds: dict[str, str] = {**fixture("verify.yaml")["refusals"]}
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         for keys in document.unique.values():
             self.kinds |= {str(key.code): "uniqueness" for key in keys}
@@ -109,7 +95,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.learned.constants, run.defaults, run.learned.created)
+        self.comparing = Comparing(roles, run.defaults, run.learned.created)
         self._run = run
         self.has_strange = False
         """Whether only one side has a record of this journey, or a change of one: figures and
@@ -120,36 +106,37 @@ class Judge:
     def findings(
         self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], took: float
     ) -> list[Finding]:
-        """In what the target departs from both twins: findings of one class, and
-        those of `BESIDE`. Asking all three took `took` seconds.
+        """In what the target departs from the contract and from both twins: findings of the first
+        class that fits, and of those that may stand beside it.
 
-        Of a twin that was not asked, the answer is an empty 200.
+        Asking all three took `took` seconds. Of a twin that was not asked, the answer is an empty
+        200.
         """
-        answer = exchange.answer
-        if probe.operation is not None and answer.is_success:
-            self._run.learned.shown |= {*paths_in(answer.json())}
-        found = [*self._run.conformity.departures(exchange, probe.operation)]
-        status = self._status(probe, answer, twins[0])
-        found += self._values(probe, answer, twins, took) if status is None else [status]
+        answer, operation = exchange.answer, probe.operation
+        found = [*self._run.conformity.findings(exchange, operation)]
+        if operation is not None and 0 < answer.status < 500:
+            found += self._status(probe, answer, twins[0])
+            if answer.is_success and twins[0].status == answer.status:
+                found += self._values(probe, operation, answer, twins, took)
         found.sort(key=lambda each: RANKS[each.kind])
-        main = found[:1]
-        if main and main[0].kind in _SEVERAL:
-            main = [each for each in found if each.kind == main[0].kind]
-        main += [each for each in found if each.kind in BESIDE and each not in main]
-        return [self.shown(probe, exchange, each) for each in main]
+        chosen = []
+        for each in found:
+            is_of_line = each.kind == found[0].kind and "by_line" in CLASSES[each.kind]
+            if each is found[0] or is_of_line or "beside" in CLASSES[each.kind]:
+                chosen.append(self.shown(probe, exchange, each))
+        return chosen
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        found = self._found(flaw.kind, probe, expected, flaw.title, f"{flaw.title}.")
-        return self.shown(probe, exchange, found)
+        return self.shown(probe, exchange, self._found(flaw.kind, probe, expected, flaw.title))
 
     def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
         """A finding with the exchange as a report shows it."""
         return self._run.showing.finding(found, exchange, probe.operation, probe.aim.group)
 
     def _found(
-        self, kind: str, probe: Probe, expected: Said, cause: str, title: str, got: str = ""
+        self, kind: str, probe: Probe, expected: Said, title: str, got: Got | None = None
     ) -> Finding:
         about, pointer = probe.aim.about or probe.operation, probe.aim.pointer
         assert about is not None
@@ -157,101 +144,78 @@ class Judge:
             pointer = pointer_of(about, "responses")
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
-        return Finding(kind, pointer, cause, f"{about.id} · {title}", expected, got, about.id)
+        tries = probe.aim.learns.rpartition(": ")[2]
+        return Finding(kind, pointer, f"{about.id} · {title}.", expected, got, about.id, tries)
 
-    # -- the status
-
-    def _status(self, probe: Probe, target: Answer, twin: Answer) -> Finding | None:
-        if target.status == 0 or target.status >= 500 or probe.operation is None:
-            return None  # the contract says what departs
+    def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
+        refusal = target if twin.is_success else twin
         code, expected = code_of(target.json()), str(code_of(twin.json()))
-        # what is refused or accepted in a body or a parameter
-        cause = probe.aim.learns.rpartition(": ")[2]
-        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}."
+        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}"
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in _INVALID else probe.aim.suspect
         if target.status == twin.status:
             if target.is_success or str(code) == expected:
-                return None
-            named = f"with the code {self._run.showing.name(code)}" if code else "without a code"
-            kind, cause = "error-code", f"code {code} for {expected}"
-            title = f"{probe.aim.learns}: {target.status} {named}."
+                return
+            named = f"with the code {code}" if code else "without a code"
+            kind, title = "error-code", f"{probe.aim.learns}: {target.status} {named}"
         elif target.is_success is twin.is_success:
             is_credential = suspect in _REFUSED.values() and not twin.is_success
             kind = suspect if is_credential else "wrong-status"
-            cause = f"{target.status} for {twin.status}"
-        elif twin.is_success:
-            other = self._run.kinds.get(str(code), "stricter")
-            kind = _REFUSED.get(target.status) or suspect or other
         else:
-            kind = _REFUSED.get(twin.status) or suspect or self._run.kinds.get(expected, "laxer")
-            if kind == "laxer" and twin.status == 409:
-                cause = expected  # a rule between several members
-        return self._found(kind, probe, self._run.showing.said(twin), cause, title)
-
-    # -- the values
+            other = "stricter" if twin.is_success else "laxer"
+            known = self._run.kinds.get(str(code_of(refusal.json())), other)
+            kind = _REFUSED.get(refusal.status) or suspect or known
+        yield self._found(kind, probe, self._run.showing.said(twin), title)
 
     def _values(
-        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
+        self,
+        probe: Probe,
+        operation: Operation,
+        target: Answer,
+        twins: tuple[Answer, Answer],
+        took: float,
     ) -> Iterator[Finding]:
-        if probe.operation is None or not target.is_success:
-            return
-        steps = self._run.catalogue.entries_at(probe.operation)
-        if probe.aim.suspect == "sort":
-            yield from self._sorted(probe, records_at(target.json(), steps))
-        if probe.is_alone or not twins[0].is_success or (steps is None and not _is_own(probe)):
-            return
+        steps = self._run.catalogue.entries_at(operation)
         bodies = target.json(), twins[0].json(), twins[1].json()
-        if bodies[0] is None:
+        if probe.aim.suspect == "sort":
+            yield from self._sorted(probe, records_at(bodies[0], steps))
+        is_own = _is_own(probe) if steps is None else probe.narrowed
+        if probe.is_alone or bodies[0] is None or not is_own:
             return
-        theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
-        # which records are on a page depends on the order of those of one instant
         if probe.aim.suspect == "paging":
+            # which records are on a page depends on the order of those of one instant
+            theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
             if theirs != ours:
-                title = f"{probe.aim.learns}: {theirs} entries, not {ours}."
-                expected = Said(target.status, f"{ours} entries")
-                yield self._found("paging", probe, expected, "entries", title)
+                title = f"{probe.aim.learns}: {theirs} entries, not {ours}"
+                yield self._found("paging", probe, Said(target.status, f"{ours} entries"), title)
             return
-        entries = None if probe.narrowed else steps
-        differences = []
-        for each in self.comparing.differences(*bodies, took, entries):
-            is_total = steps and each.at[: len(steps)] != steps
-            if is_total and theirs != ours and probe.aim.suspect != "filter":
-                continue  # it follows from the entries
-            if self.has_strange and each.kind != "not-persisted" and _is_number(each.expected):
-                continue
-            differences.append(each)
-        strange = [each for each in differences if each.kind == "filter"]
-        for each in strange or differences:  # what else differs follows from strange records
-            yield self._differs(probe, probe.operation, target.status, each)
+        for each in self.comparing.differences(*bodies, took):
+            is_figure = _is_number(each.expected) and each.kind != "not-persisted"
+            if not (self.has_strange and is_figure):
+                yield self._differs(probe, operation, target.status, each)
 
     def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
-        kind, learns, got, wanted = it.kind, probe.aim.learns, str(it.got), str(it.expected)
-        member = ".".join(it.at) or "the body"
-        if kind not in ("list", "filter", "not-deleted"):
-            got = self._run.showing.value(it.got)
-            wanted = wanted if kind == "reference" else self._run.showing.value(it.expected)
+        kind, learns, member = it.kind, probe.aim.learns, ".".join(it.at) or "the body"
+        got, wanted = map(self._run.showing.value, (it.got, it.expected))
         about, pointer = probe.aim.about or operation, probe.aim.pointer
-        if kind == "filter" and probe.narrowed:  # the list is not narrowed to the journey's records
+        if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
-        elif kind == "not-deleted":
-            about = self.comparing.deleted[got.rpartition(" ")[2]]
-            pointer = pointer_of(about)
         elif self._is_confirmed(probe.aim.suspect, it):
             kind = probe.aim.suspect
         elif it.writer is not None:
-            about, pointer = it.writer, below(body_of(it.writer), "properties", it.member)
+            about, pointer = it.writer, pointer_of(it.writer)
+            if it.member:
+                pointer = below(body_of(about), "properties", it.member)
         else:
             kind, about = "value" if kind == "list" else kind, operation
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
             pointer = within(self._run.document, root, it.at)[0]
         self._departed.add(it.at)
-        title = f"{learns}: {member} has {got}, not {wanted}."
+        title = f"{learns}: {member} has {got}, not {wanted}"
         probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
-        return self._found(
-            kind, probe, Said(status, f"{member}: {wanted}"), member, title, f"{member}: {got}"
-        )
+        expected = Said(status, f"{member}: {wanted}")
+        return self._found(kind, probe, expected, title, Got(member, it.got))
 
     def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
         """Whether a value is what the probe has suspected, and not one that departs
@@ -270,16 +234,15 @@ class Judge:
     def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:
         option = str(probe.query.get("sort", ""))
         key = option.removeprefix("-")
-        values = [entry.get(key) for entry in entries]
-        if all(isinstance(value, str) for value in values):
-            if not probe.narrowed and None in map(instant_of, values):
-                return  # how a target orders letters and accents is not in the contract
-            values = [value.casefold() for value in values]
-        elif not all(map(_is_number, values)):
+        values = [folded(entry.get(key)) for entry in entries]
+        is_text = all(isinstance(value, str) for value in values)
+        # how a target orders letters and accents of others' records is not in the contract
+        is_open = is_text and not probe.narrowed and None in map(instant_of, values)
+        if is_open or not (is_text or all(map(_is_number, values))):
             return
         if values != sorted(values, reverse=option.startswith("-")):
-            title = f"The entries are not in the order of {option}."
-            yield self._found("sort", probe, Said(200, f"entries by {option}"), option, title)
+            title = f"the entries are not in the order of {option}"
+            yield self._found("sort", probe, Said(200, f"entries by {option}"), title)
 
 
 def _is_own(probe: Probe) -> bool:
@@ -302,6 +265,5 @@ def _defaults(document: Document) -> Mapping[str, set[Any]]:
             if isinstance(default, (str, bool)):
                 made[name].add(default)
     for lifecycle in document.lifecycles.values():
-        is_flag = lifecycle.field.startswith("is_")
-        made[lifecycle.field] |= {True, False} if is_flag else {*lifecycle.states}
+        made[lifecycle.field] |= {True, False, *lifecycle.states}
     return made

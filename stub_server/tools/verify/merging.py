@@ -1,68 +1,53 @@
 """Collects findings, and merges those that have one cause into one divergence."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Any
 
 from ...app import data_dir
-from ...contract.document import JSON, Document
+from ...contract.document import Document
 from ...contract.source import unescaped
 from ...core.text import counted
 from ...settings import Overlays
-from .catalogue import below, canonical, located, pointer_of
-from .findings import GROUPS, SEVERITY, Divergence, Finding, Rows, listed
+from .catalogue import below, canonical, located
+from .conformity import Conformity
+from .findings import (
+    CLASSES,
+    GROUPS,
+    SEVERITY,
+    Divergence,
+    Finding,
+    Report,
+    contract_of,
+    listed,
+)
+from .showing import Showing
 from .where import Where
 
 EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
 _FEWEST = 3
-_PARTS = {
-    "parameters": ("request",),
-    "requestBody": ("request",),
-    "security": ("request",),
-    "x-scopes": ("request",),
-    "responses": ("response",),
-}
-_WHOLE = ("method", "path")
-_OF_LINES = frozenset(
-    (
-        "not-persisted",
-        "stricter",
-        "laxer",
-        "filter",
-        "value",
-        "schema",
-        "undocumented-field",
-        "undocumented-operation",
-    )
-)
-"""Classes with a cause for each line of the contract: they are never everywhere."""
-_NEVER_SHOWN = frozenset(
-    (
-        "auth",
-        "scope",
-        "filter",
-        "sort",
-        "paging",
-        "uniqueness",
-        "idempotency",
-        "lifecycle",
-        "value",
-        "error-code",
-        "missing-header",
-    )
-)
 _MISSING = "missing-operation"
-_REFUSALS = ("stricter", "lifecycle")
-# statuses that show an operation, except a 404 like that of an unknown path
-_OF_ROUTES = (404, 409, 422)
-_UNSURE = frozenset((_MISSING, "transport", "server-error", "auth", "scope"))
+# statuses that show an operation: a 404 may be like that of an unknown path
+_OF_ROUTES = (200, 201, 202, 204, 409, 422)
+_LISTING = {"filter": "ignores", "not-persisted": "does not store"}
+"""Classes whose divergences list parameters or members, each with its verb."""
+_REQUEST = ["request"]
+_PARTS = {
+    "parameters": _REQUEST,
+    "requestBody": _REQUEST,
+    "security": _REQUEST,
+    "x-scopes": _REQUEST,
+    "responses": ["response"],
+}
+"""The parts of `x-basis` to which members of an operation belong."""
+_WHOLE = ["method", "path"]
 _WORD = re.compile(r"[\w.-]+")
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
-_MEMBER = re.compile(r".*/properties/([^/]+)").match
-_PARAMETER = re.compile(r"#/paths/[^/]+/[^/]+/parameters/([0-9]+)").match
+_MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 _Causes = dict[str, list[Finding]]
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
@@ -74,10 +59,12 @@ class Ledger:
     `pairs` are those of answers; `groups` are by operationId, `suspected` by class.
     """
 
-    def __init__(self, overlays: Overlays) -> None:
-        """Raises ContractError."""
+    def __init__(self, overlays: Overlays, address: str, *, values: bool) -> None:
+        """Without `values`, no report shows the values of records. Raises ContractError."""
         self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
         self.document = self._where.document
+        self.showing = Showing(self.document, address, values=values)
+        self.conformity = Conformity(self.document)
         self.findings: list[Finding] = []
         self.pairs: Pairs = set()
         self.groups: dict[str, set[str]] = defaultdict(set)
@@ -90,230 +77,170 @@ class Ledger:
             self.groups[operation].add(group)
             self.groups[about or operation].add(group)
 
-    def divergences(self) -> list[Divergence]:
-        """The divergences, with their lines in the contract."""
-        answered = [name for name, status in self.pairs if 200 <= status < 300]
-        found = merged(self.findings, self.document, self.groups, self.suspected, answered)
-        for each in found:
-            each.line = self._where.line(each.pointer)
-        return found
-
     def documented(self, operations: Iterable[str]) -> Pairs:
         """The documented statuses of operations."""
         known = self.document.operations
         return {(name, status) for name in operations for status in known[name].responses}
 
-    def coverage(self, pairs: Pairs) -> float:
-        """Per cent of pairs of operation and status that were answered."""
-        return round(100 * len(pairs & self.pairs) / (len(pairs) or 1), 1)
+    def ended(
+        self,
+        divergences: Collection[Divergence],
+        known: Collection[str],
+        reachable: Pairs,
+        *,
+        names: Iterable[str],
+        unseen: str,
+        **more: Any,
+    ) -> Report:
+        """The report of these divergences but for those of `known` fingerprints.
 
-    def rows(
-        self, operations: Iterable[str], divergences: Iterable[Divergence], unseen: str
-    ) -> Rows:
-        """The states of the groups; `unseen` is that of what every operation has."""
+        Its coverage is how many of the `reachable` statuses were answered. It has a row for each of
+        the operations; `unseen` is the state of a group that all of them have and none has probed.
+        """
         rows = {}
-        for name in operations:
+        for name in names:
             row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
             rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
         for divergence in divergences:
             for name, group in divergence.cases:
                 if name in rows:
                     rows[name][group] = "diverges"
-        return rows
+        shown = [each for each in divergences if each.fingerprint not in known]
+        return Report(
+            contract=contract_of(self.document),
+            coverage=round(100 * len(reachable & self.pairs) / (len(reachable) or 1), 1),
+            rows=rows,
+            divergences=shown,
+            hidden=len(divergences) - len(shown),
+            **more,
+        )
 
+    def divergences(self) -> list[Divergence]:
+        """The divergences: first what costs data or money, then in the order of `CLASSES`.
 
-def merged(
-    findings: Collection[Finding],
-    document: Document,
-    probed: Collection[str],
-    of_class: Mapping[str, Collection[str]],
-    answered: Collection[str],
-) -> list[Divergence]:
-    """The divergences of a run: first what costs data or money, then in the order of `CLASSES`.
+        - Findings of one class with the same cause are merged: what an operation does not store, or
+          refuses in the same words, the parameters that a list ignores, a check that bodies lack,
+          or parameters, else a line of the contract.
+        - A class found in more than half of its operations is one divergence. Its operations are
+          those that were probed for it (`suspected`), else all that were probed.
+        - Of a missing operation, nothing else is reported.
+        """
+        order = [*self.document.operations, ""]
+        findings = [*self._settled()]
+        findings.sort(key=lambda each: (order.index(each.operation), each.pointer))
+        classes: dict[str, _Causes] = {kind: {} for kind in SEVERITY}
+        for each in findings:
+            classes[each.kind].setdefault(self._cause(each), []).append(each)
+        found = []
+        for kind, causes in classes.items():
+            everything = [each for each in findings if each.kind == kind]
+            if self._is_everywhere(kind, everything):
+                causes = {EVERYWHERE: everything}
+            found += [self._divergence(*each) for each in causes.items()]
+        return found
 
-    - Findings of one class with the same cause are merged: what an operation does not store, the
-      parameters that a list ignores, a check that bodies lack, or parameters, else a line of the
-      contract.
-    - A class found in more than half of its operations is one divergence. Its operations are those
-      that were probed for it (`of_class`), else all that were `probed`, as operationIds.
-    - Of a missing operation, nothing else is reported. An operation that `answered`, or refused in
-      another way, is not missing: its 404 says that a record does not exist.
-    """
-    there = {*answered}
-    for each in findings:
-        if each.kind not in _UNSURE and each.target.status in _OF_ROUTES:
-            there.add(each.operation)
-    missing = {each.operation for each in findings if each.kind == _MISSING} - there
-    order = {name: number for number, name in enumerate(document.operations)}
-    classes: dict[str, _Causes] = {}
-    for each in sorted(
-        _settled(findings, document, there, missing),
-        key=lambda each: (
-            SEVERITY[each.kind],
-            order.get(each.operation, len(order)),
-            each.pointer or each.cause,
-        ),
-    ):
-        causes = classes.setdefault(each.kind, {})
-        causes.setdefault(_cause(each, document), []).append(each)
-    found: list[Divergence] = []
-    for kind, causes in classes.items():
-        among = order.keys() & {*probed} & {*of_class.get(kind, order)}
-        found += _divergences(causes, document, among if kind == _MISSING else among - missing)
-    return found
-
-
-def _settled(
-    findings: Iterable[Finding], document: Document, there: set[str], missing: set[str]
-) -> Iterator[Finding]:
-    """The findings by what all of them together show."""
-    # a parameter that is ignored is not also one whose values are not checked
-    ignored = {
-        (each.operation, name)
-        for each in findings
-        if each.kind in ("filter", "sort") and (name := _parameter(each, document))
-    }
-    # what an operation refuses with the same words, whatever is sent, is one
-    checks = {
-        (each.operation, _words(each), _check(each)) for each in findings if each.kind in _REFUSALS
-    }
-    words = Counter(check[:2] for check in checks)
-    # what is not stored is not also a member that answers lack
-    lost = {
-        (_tag(each, document), each.pointer.rpartition("/")[2]): each
-        for each in findings
-        if each.kind == "not-persisted"
-    }
-    for each in findings:
-        operation, said = each.operation, _words(each)
-        if each.kind == _MISSING:
-            if operation in there and each.target.status == 404:
+    def _settled(self) -> Iterator[Finding]:
+        """The findings by what all of them together show."""
+        there = {name for name, status in self.pairs if status in _OF_ROUTES}
+        missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
+        ignored, lost = set[tuple[str, str]](), dict[tuple[str, str], Finding]()
+        for each in self.findings:
+            member = self._member(each)
+            if each.kind in ("filter", "sort") and member.startswith("?"):
+                ignored.add((each.operation, member))
+            elif each.kind == "not-persisted":
+                lost[self._tag(each), member] = each
+        for each in self.findings:
+            operation, member = each.operation, self._member(each)
+            if operation in missing and each.kind != _MISSING:
+                continue
+            is_there = operation in there and each.target.status == 404
+            if is_there and each.kind == _MISSING:
                 title = f"{operation} refuses an unknown record with 404 and no code."
                 where = f"{each.pointer}/responses"
-                each = replace(each, kind="error-code", pointer=where, cause="no code", title=title)
-        elif operation in missing:
-            continue
-        elif each.kind in _REFUSALS and words[operation, said] > _FEWEST:
-            each = replace(each, cause=f"{operation} {said}", pointer="")
-        elif each.kind == "schema" and each.cause == "lacks":
-            each = lost.get((_tag(each, document), each.pointer.rpartition("/")[2]), each)
-        elif each.kind == "laxer" and (operation, _parameter(each, document)) in ignored:
-            each = replace(each, kind="filter")
-        yield each
+                each = replace(each, kind="error-code", pointer=where, title=title)
+            elif each.kind == "schema" and each.pointer.endswith(f"/properties/{member}"):
+                # what answers lack may not be stored
+                each = lost.get((self._tag(each), member), each)
+            elif each.kind == "laxer" and (operation, member) in ignored:
+                each = replace(each, kind="filter")
+            yield each
 
+    def _tag(self, finding: Finding) -> str:
+        operation = self.document.operations.get(finding.operation)
+        return "" if operation is None else operation.tag
 
-def _tag(finding: Finding, document: Document) -> str:
-    operation = document.operations.get(finding.operation)
-    return "" if operation is None else operation.tag
+    def _member(self, finding: Finding) -> str:
+        """The member that a finding is about, or the parameter as `?name`; empty where there is
+        none.
+        """
+        found = _MEMBER(finding.pointer)
+        kind, name = found.groups() if found else ("", "")
+        if kind == "parameters" and name.isdecimal():
+            operation = self.document.operations[finding.operation]
+            name = f"?{operation.parameters[int(name)].name}"
+        return name
 
+    def _cause(self, finding: Finding) -> str:
+        """What findings of one class have in common that are one divergence."""
+        line = canonical(self.document, finding.pointer)
+        member = self._member(finding)
+        match finding.kind:
+            case "idempotency":
+                return ""
+            case "uniqueness" if member:
+                return member
+            case "lifecycle" if " while " in finding.tries:
+                return finding.tries.partition(" while ")[2]
+            case "laxer" if finding.expected.status == 409:  # a rule between several members
+                return _words(finding.expected.excerpt)
+            case "laxer":
+                check = _VARIES.sub("", finding.tries).strip() or "bounds"
+                return "parameters" if member.startswith("?") else check
+            case "stricter":  # whatever was sent
+                return f"{finding.operation} {_words(finding.target.excerpt)}"
+            case "not-persisted" | "not-deleted":
+                return finding.operation
+            case "filter" if member:
+                return f"{finding.operation} parameters"
+        return line
 
-def _parameter(finding: Finding, document: Document) -> str:
-    """The name of the parameter that a finding is about; empty where it is about none."""
-    operation, found = document.operations.get(finding.operation), _PARAMETER(finding.pointer)
-    return "" if operation is None or found is None else operation.parameters[int(found[1])].name
+    def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:
+        """Whether a class was found in more than half of the operations in which it can be."""
+        among = self.groups.keys() & self.suspected.get(kind, self.groups.keys())
+        shown = among & {each.operation for each in findings}
+        is_often = len(shown) >= _FEWEST and 2 * len(shown) > len(among)
+        return is_often and not CLASSES[kind].get("by_line")
 
+    def _divergence(self, cause: str, findings: list[Finding]) -> Divergence:
+        shown, found = findings[0], {each.operation for each in findings}
+        known = f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass")
+        return Divergence(
+            fingerprint=blake2b(known, digest_size=16).hexdigest(),
+            operations=[name for name in self.document.operations if name in found],
+            title=self._title(cause, findings),
+            basis=self._basis(shown),
+            line=self._where.line(shown.pointer),
+            findings=findings,
+        )
 
-def _words(finding: Finding) -> str:
-    """What the target said, without ids and instants, which no two of its answers share."""
-    words = _WORD.findall(finding.target.excerpt)
-    return " ".join(word for word in words if not any(map(str.isdigit, word)))
+    def _title(self, cause: str, findings: list[Finding]) -> str:
+        """One title for findings with one cause."""
+        shown, where = findings[0], f"{EVERYWHERE}: " if cause == EVERYWHERE else ""
+        names = dict.fromkeys(map(self._member, findings))
+        if shown.kind in _LISTING and len(names) > 1:
+            listing = listed([name.removeprefix("?") for name in names if name])
+            return f"{shown.operation} {_LISTING[shown.kind]} {listing}"
+        places = {canonical(self.document, each.pointer) for each in findings}
+        more = f" (and {counted(len(places) - 1, 'other place')})" if len(places) > 1 else ""
+        return where + shown.title.removesuffix(".") + more
 
-
-def _check(finding: Finding) -> str:
-    """What a body or parameter is not checked for, without the limits."""
-    if finding.group not in GROUPS:
-        return "what others need"
-    return _VARIES.sub("", finding.cause).strip() or "bounds"
-
-
-def _cause(finding: Finding, document: Document) -> str:
-    """What findings of one class have in common that are one divergence."""
-    line = canonical(document, finding.pointer) or finding.cause
-    match finding.kind:
-        case "idempotency":
-            return ""
-        case "uniqueness":
-            member = _MEMBER(line)
-            return member[1] if member else line
-        case "lifecycle" if " while " in finding.cause:
-            return finding.cause.partition(" while ")[2]
-        case "laxer":
-            return "parameters" if _parameter(finding, document) else _check(finding)
-        case "stricter" if not line.endswith("/enum"):
-            return _check(finding)
-        case "not-persisted" | "not-deleted":
-            return finding.operation
-        case "filter" if _parameter(finding, document):
-            return f"{finding.operation} parameters"
-    return line
-
-
-def _divergences(
-    causes: _Causes, document: Document, among: Collection[str]
-) -> Iterator[Divergence]:
-    """The divergences of one class, from its findings by cause."""
-
-    def operations(findings: Iterable[Finding]) -> set[str]:
-        return {each.operation for each in findings}
-
-    everything = [each for findings in causes.values() for each in findings]
-    shown = operations(everything).intersection(among)
-    if everything[0].kind in _OF_LINES or len(shown) < _FEWEST or 2 * len(shown) <= len(among):
-        for cause, findings in causes.items():
-            yield _divergence(findings, document, _title(findings, document), cause)
-        return
-    widest = max(causes.values(), key=lambda findings: len(operations(findings)))
-    more = f" (and {counted(len(causes) - 1, 'other cause')})" if len(causes) > 1 else ""
-    title = f"{EVERYWHERE}: {widest[0].title.removesuffix('.')}{more}"
-    # The widest cause may differ from run to run, so the fingerprint has none.
-    everything.sort(key=lambda each: each not in widest)
-    yield _divergence(everything, document, title, EVERYWHERE)
-
-
-def _title(findings: list[Finding], document: Document) -> str:
-    """One title for findings with one cause."""
-    shown = findings[0]
-    places = dict.fromkeys(canonical(document, each.pointer) for each in findings)
-    names: list[str] = []
-    if shown.kind == "filter":
-        names, verb = [_parameter(each, document) for each in findings], "ignores"
-    elif shown.kind == "not-persisted":
-        names, verb = [unescaped(p)[-1] for p in places if "/properties/" in p], "does not store"
-    if len(names := [*dict.fromkeys(filter(None, names))]) > 1:
-        return f"{shown.operation} {verb} {listed(names)}"
-    more = f" (and {counted(len(places) - 1, 'other place')})" if len(places) > 1 else ""
-    return shown.title.removesuffix(".") + more
-
-
-def _divergence(findings: list[Finding], document: Document, title: str, cause: str) -> Divergence:
-    shown, found = findings[0], {each.operation for each in findings}
-    known = f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass")
-    operations = [each for each in document.operations.values() if each.id in found]
-    return Divergence(
-        fingerprint=blake2b(known, digest_size=16).hexdigest(),
-        operations=[each.id for each in operations],
-        title=title,
-        basis=_basis(shown, document, found),
-        pointer=shown.pointer or "".join(map(pointer_of, operations[:1])),
-        findings=findings,
-    )
-
-
-def _basis(shown: Finding, document: Document, operations: set[str]) -> str:
-    """The basis of a divergence. The source document shows requests and answers, but no rules."""
-    is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
-    if is_refusal or shown.kind in _NEVER_SHOWN:
-        return "assumed"
-    root = "/".join(shown.pointer.split("/")[:4])
-    bases = []
-    for name in operations & document.operations.keys():
-        operation = document.operations[name]
-        for response in operation.responses.values():
-            if response.media.get(JSON, {}).get("$ref") == root:
-                bases.append(operation.basis["response"])
-    if bases and "documented" not in bases:
-        return "assumed"  # the source document shows the schema for another operation only
-    return basis_of(document, shown.pointer)
+    def _basis(self, shown: Finding) -> str:
+        """The source document shows requests and answers, but no rules."""
+        is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
+        if is_refusal or CLASSES[shown.kind].get("always_assumed"):
+            return "assumed"
+        return basis_of(self.document, shown.pointer)
 
 
 def basis_of(document: Document, pointer: str) -> str:
@@ -322,20 +249,18 @@ def basis_of(document: Document, pointer: str) -> str:
     The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
     operation. A part with an entry in `x-basis-notes` is assumed in part, most often its bounds.
     """
-    steps, place = unescaped(pointer), located(document, pointer)[0]
-    documented = False
-    if steps[:1] == ["paths"] and len(steps) > 2:
-        operation = located(document, below("#", *steps[:3]))[1]
-        parts = _PARTS.get("".join(steps[3:4]), _WHOLE)
-        documented = all(_is_shown(operation, part) for part in parts)
-    for number, step in enumerate(place[:-1]):
-        if step == "properties":
-            holder = located(document, below("#", *place[:number]))[1]
-            documented = _is_shown(document.resolve(holder or {}), str(place[number + 1]))
-    return "documented" if documented else "assumed"
-
-
-def _is_shown(node: Mapping[str, Mapping[str, str]] | None, part: str) -> bool:
-    node = node or {}
+    place = canonical(document, pointer)
+    holder, is_member, member = place.rpartition("/properties/")
+    parts = [member.partition("/")[0]]
+    if not is_member:
+        steps = unescaped(place)
+        holder, parts = below("#", *steps[:3]), _PARTS.get("".join(steps[3:4]), _WHOLE)
+    node = document.resolve(located(document, holder)[1]) or {}
     basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
-    return basis.get(part) == "documented" and part not in notes
+    is_shown = all(basis.get(part) == "documented" and part not in notes for part in parts)
+    return "documented" if is_shown else "assumed"
+
+
+def _words(text: str) -> str:
+    """A refusal without ids and instants, which no two answers share."""
+    return " ".join(word for word in _WORD.findall(text) if not any(map(str.isdigit, word)))

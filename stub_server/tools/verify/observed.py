@@ -5,31 +5,28 @@ What a proxy has passed on is judged in a thread of its own: a line for each exc
 newest ones are kept.
 """
 
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from queue import Queue
 from time import time
 
 import httpx2
 import orjson
 
 from ...settings import Overlays
-from .conformity import Conformity
 from .correcting import correct
 from .exchange import Answer, Exchange
-from .findings import Finding, Report, contract_of
+from .findings import Finding, Report
 from .har import archive_of, entry_of
 from .merging import Ledger
-from .proxy import OWN, Passed
+from .proxy import JUDGED, OWN, Passed
 from .showing import Showing
 
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
-"""Exchanges of a proxy that are kept, and bytes of their bodies."""
+"""Exchanges of a proxy that are kept, and their bytes."""
 MOST_WAITING, MOST_WAITING_BYTES = 1_000, 256 * 1024 * 1024
 """Exchanges that wait to be judged, and bytes of their bodies."""
 
@@ -39,47 +36,47 @@ class Observed(Ledger):
 
     def __init__(self, target: str, mode: str, overlays: Overlays) -> None:
         """`mode` is `har` or `proxy`. Raises ContractError."""
-        super().__init__(overlays)
+        super().__init__(overlays, target, values=False)
         self.requests = 0
         self._target, self._mode = target, mode
-        showing = Showing(self.document, target, values=False)
-        self._conformity = Conformity(self.document, showing)
         self._examples: dict[Hashable, Exchange] = {}
 
     def judge(self, exchange: Exchange) -> list[Finding]:
         """In what an exchange departs. Requests that are no operation are not counted."""
-        operation = self._conformity.operation_of(exchange.request.method, exchange.request.path)
-        status = exchange.answer.status
+        request, status = exchange.request, exchange.answer.status
+        method = "GET" if request.method == "HEAD" else request.method
+        operation = self.document.routed(request.path)[0].get(method)
         group = "rejects" if 400 <= status < 500 else "accepts"
-        findings = self._conformity.findings(exchange, operation, group)
+        findings = []
+        for each in self.conformity.findings(exchange, operation):
+            findings.append(self.showing.finding(each, exchange, operation, group))
+        places = [(each.kind, each.pointer) for each in findings]
         if len(self.findings) < MOST:
             self.findings += findings
-            for each in findings:
-                self._examples.setdefault((each.kind, each.pointer, each.cause), exchange)
+            self._examples.setdefault((operation and operation.id, status, *places), exchange)
         if operation is not None:
             self.requests += 1
             self.answered(operation.id, status, group)
-            self._examples.setdefault((operation.id, status), exchange)
         return findings
 
-    def report(self, seconds: float) -> Report:
-        """The report of what was seen until now.
+    def report(self, seconds: float, known: Collection[str] = ()) -> Report:
+        """The report of what was seen until now, without divergences of known fingerprints.
 
         Its coverage is the share of all documented statuses.
         """
-        operations, divergences = self.document.operations, self.divergences()
-        seen = [name for name in operations if name in self.groups]
-        return Report(
+        report = self.ended(
+            self.divergences(),
+            known,
+            self.documented(self.document.operations),
+            names=[name for name in self.document.operations if name in self.groups],
+            unseen="none",
             target=self._target,
-            contract=contract_of(self.document),
             mode=self._mode,
             seconds=seconds,
             requests=self.requests,
-            exit=1 if divergences else 0 if self.requests else 3,
-            coverage=self.coverage(self.documented(operations)),
-            rows=self.rows(seen, divergences, "none"),
-            divergences=divergences,
         )
+        report.exit = 1 if report.divergences else 0 if self.findings or self.requests else 3
+        return report
 
     async def correct(self, report: Report) -> None:
         """Set the actions of the divergences that an overlay closes.
@@ -107,23 +104,23 @@ class Watching:
         self._began = time()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
-        self._waiting: Queue[Passed | None] = Queue()
-        self._kept: deque[tuple[Passed, list[str]]] = deque(maxlen=KEPT)
-        self._thread = threading.Thread(target=self._run, name="judging", daemon=True)
-        self._thread.start()
+        self._waiting: deque[Passed] = deque()
+        self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
+        self._judging = ThreadPoolExecutor(1, "judging")
 
     def passed(self, passed: Passed) -> None:
         """Take an exchange, without waiting."""
-        waiting = sum(map(_size, [*self._waiting.queue]))
-        if len(self._waiting.queue) >= MOST_WAITING or waiting > MOST_WAITING_BYTES:
+        waiting = [*self._waiting]
+        sizes = (len(request.body) + len(answer.body) for (request, answer), *_ in waiting)
+        if len(waiting) >= MOST_WAITING or sum(sizes) > MOST_WAITING_BYTES:
             self.unjudged["more requests than could be judged"] += 1
         else:
-            self._waiting.put(passed)
+            self._waiting.append(passed)
+            self._judging.submit(self._judge)
 
     def report(self) -> Report:
         """Judge what still waits, and report."""
-        self._waiting.put(None)
-        self._thread.join()
+        self._judging.shutdown()
         return self.observed.report(time() - self._began)
 
     async def own(self, path: str) -> tuple[int, bytes]:
@@ -133,66 +130,42 @@ class Watching:
         if path != f"{OWN}exchanges":
             message = f"Ask for {OWN}exchanges, which is an HTTP archive."
             return 404, orjson.dumps({"error": True, "message": message})
-        entries = []
-        for passed, classes in [*self._kept]:
-            shown = entry_of(self._showing.redacted(passed.exchange), passed.at, self._target)
-            entries.append(shown | {"_classes": classes, "_notJudged": passed.unread})
-        return 200, archive_of(entries)
+        return 200, archive_of(map(orjson.Fragment, [*self._kept]))
 
-    def _run(self) -> None:
-        while (passed := self._waiting.get()) is not None:
-            self._judge(passed)
-
-    def _judge(self, passed: Passed) -> None:
-        request, answer = passed.exchange
-        unread, classes = passed.unread, list[str]()
-        body = None if unread else decoded(answer)
+    def _judge(self) -> None:
+        """Judge the exchange that has waited longest."""
+        (request, answer), at, unread = self._waiting.popleft()
+        body, classes = None if unread else decoded(answer), list[str]()
         if body is not None:
-            passed = passed._replace(exchange=Exchange(request, answer._replace(body=body)))
-            found = self.observed.judge(passed.exchange)
+            answer = answer._replace(body=body)
+            found = self.observed.judge(Exchange(request, answer))
             classes = [*dict.fromkeys(each.kind for each in found)]
         else:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
-        self._kept.append((passed._replace(unread=unread), classes))
-        while sum(_size(each) for each, _ in self._kept) > MOST_BYTES:
+        shown = entry_of(self._showing.redacted(Exchange(request, answer)), at, self._target)
+        self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread}))
+        while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
-        shown = self._showing.line(request)
         with suppress(OSError):  # nobody reads the lines any more
-            self._say(f"{request.method:<6} {shown}  {answer.status or '---'}  {word}")
+            line = self._showing.line(request)
+            self._say(f"{request.method:<6} {line}  {answer.status or '---'}  {word}")
 
 
 def decoded(answer: Answer) -> bytes | None:
-    """The decoded body of an answer; None where its encoding cannot be read here, or it is much
-    larger than it was sent.
+    """The decoded body of an answer; None where its encoding cannot be read with the packages that
+    are installed, or it is larger than what is judged.
     """
     named = ",".join(answer.headers_named("content-encoding")).lower()
-    if not {each.strip() for each in named.split(",")} <= _codings():
-        return None
-    sent = httpx2.ByteStream(answer.body)
+    headers, sent = {"Content-Encoding": named}, httpx2.ByteStream(answer.body)
     body = bytearray()
     try:
-        for piece in httpx2.Response(
-            200, headers={"Content-Encoding": named}, stream=sent
-        ).iter_bytes():
+        for piece in httpx2.Response(200, headers=headers, stream=sent).iter_bytes():
             body += piece
-            if len(body) > MOST_BYTES:
+            if len(body) > JUDGED:
                 return None
     except httpx2.DecodingError:
         return None
-    return bytes(body)
-
-
-@cache
-def _codings() -> set[str]:
-    """The content codings that can be read: those that the HTTP client asks for, by the packages
-    that are installed.
-    """
-    with httpx2.Client() as client:
-        return {"", "identity", *client.headers["accept-encoding"].replace(" ", "").split(",")}
-
-
-def _size(passed: Passed) -> int:
-    request, answer = passed.exchange
-    return len(request.body) + len(answer.body)
+    is_unread = named not in ("", "identity") and body and body == answer.body
+    return None if is_unread else bytes(body)

@@ -4,49 +4,38 @@ terminal, and files.
 
 import asyncio
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
 import orjson
 
 from ...contract.document import Document, Operation, Response
-from ...contract.source import read_text
+from ...contract.source import fixture, read_text
 from ...core.problem import UnusableInput
+from ...core.record import Body
 from ...settings import Overlays
-from .findings import CLASSES, Finding, Report, Unreached, contract_of
-from .forms import FORMS, notes, overlay
+from .findings import CLASSES, Report
+from .forms import FORMS, notes, overlay, rendered
 from .har import read
-from .judging import Run
 from .observed import Observed
 from .options import Options
 from .probes import costs
 from .run import Runner
 from .target import PERSON
 
-_CONFORMS, _DIVERGES, _FAILED, _TOO_LITTLE = range(4)
-_TOO_LARGE = "the contract does not say how large a body may be"
-_BUSY = "only a busy or broken server answers this"
+_DIVERGES, _FAILED, _TOO_LITTLE = range(1, 4)
 _OF_KEYS = frozenset(("ip_not_allowed",))
-_ELSEWHERE = {
-    413: _TOO_LARGE,
-    408: _BUSY,
-    429: _BUSY,
-    500: _BUSY,
-    502: _BUSY,
-    503: _BUSY,
-    504: _BUSY,
-}
+_ELSEWHERE: dict[str, str] = fixture("verify.yaml")["unreached"]
 
 
 def check_names(options: Options, document: Document) -> None:
     """Check that everything in `only` and `skip` exists. Raises UnusableInput."""
     tags = {operation.tag: None for operation in document.operations.values()}
     for name in (*options.only, *options.skip):
-        if name not in document.operations and name not in tags and name not in CLASSES:
-            message = f"{name}: is not an operationId, a tag or a class."
+        if name not in (*document.operations, *tags, *CLASSES):
             raise UnusableInput(
-                f"{message} Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}."
+                f"{name}: is not an operationId, a tag or a class."
+                f" Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}."
             )
 
 
@@ -67,16 +56,14 @@ def of_recorded(
     observed = Observed(url or "recorded traffic", "har", overlays)
     for exchange in archive.exchanges:
         observed.judge(exchange)
-    report = observed.report(monotonic() - began)
+    report = observed.report(monotonic() - began, known)
     left_out = sorted(archive.left_out.items())
     report.notes = [f"Not judged: {count:,} ({reason})." for reason, count in left_out]
-    if not report.requests and not report.divergences:
+    if not observed.requests and not observed.findings:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
         raise UnusableInput(" ".join([message, *report.notes]))
-    hide(report, known)
     if corrects:
         asyncio.run(observed.correct(report))
-    report.exit = _DIVERGES if report.divergences else _CONFORMS
     return report
 
 
@@ -119,7 +106,7 @@ def written(
     if corrections is not None:
         save(corrections, overlay(report))
     for form, file in forms:
-        text = FORMS[form](report)
+        text = rendered(form, report)
         if file is None:
             yield text
         else:
@@ -133,7 +120,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     Raises UnusableInput if nothing was learned.
     """
     options = run.options
-    run.findings = [_as_shown(finding, run) for finding in run.findings]
     classes = (options.classes or CLASSES.keys()) - {*options.skip}
     divergences = []
     for each in run.divergences():
@@ -141,24 +127,23 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         if each.kind in classes and is_chosen:
             divergences.append(each)
     unreached = [*_unreached(run)]
-    away = {(each.operation, each.status) for each in unreached if each.reason}
-    report = Report(
+    away = {(each["operationId"], each["status"]) for each in unreached if each["reason"]}
+    report = run.ended(
+        divergences,
+        known,
+        run.documented(run.chosen) - away,
+        names=run.chosen,
+        unseen="unreached",
         target=options.url,
-        contract=contract_of(run.document),
         mode="write" if options.write else "read",
         seed=options.seed,
         seconds=round(run.end.seconds, 1),
         requests=run.target.requests,
-        exit=_CONFORMS,
-        coverage=run.coverage(run.documented(run.chosen) - away),
-        rows=run.rows(run.chosen, divergences, "unreached"),
         unreached=unreached,
-        divergences=divergences,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
         notes=notes(run),
     )
-    hide(report, known)
     if report.divergences and not run.end.is_interrupted:
         report.exit = _DIVERGES
     elif not run.groups or run.end.is_interrupted:
@@ -170,69 +155,41 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     return report
 
 
-def _as_shown(finding: Finding, run: Run) -> Finding:
-    """A finding of a member that is not stored or may refer to nothing.
-
-    Of a member that no answer shows, it is one of the schema.
+def _unreached(run: Runner) -> Iterator[Body]:
+    """The documented statuses that were not answered, with the reason; it is empty if a request
+    should have been answered so.
     """
-    operation = run.document.operations.get(finding.operation)
-    record = None if operation is None else run.catalogue.record_at(operation)
-    is_gone = finding.target.status >= 400  # the whole record
-    if record is None or is_gone or finding.kind not in ("not-persisted", "reference"):
-        return finding
-    # of an object or a map, whether it is shown at all
-    place = tuple(finding.cause.split("."))[: len(record[0]) + 1]
-    if finding.kind == "reference" and "/properties/" in finding.pointer:
-        place = (*record[0], finding.pointer.rpartition("/")[2])
-    if place in run.learned.shown:
-        return finding
-    member = place[-1]
-    title = f"{finding.operation} takes {member}, which no answer shows."
-    return replace(finding, kind="schema", cause=f"{member} is never shown", title=title)
-
-
-def hide(report: Report, known: Collection[str]) -> None:
-    """Leave out the divergences whose fingerprints are known, and count them."""
-    shown = [divergence for divergence in report.divergences if divergence.fingerprint not in known]
-    report.hidden, report.divergences = len(report.divergences) - len(shown), shown
-
-
-def _unreached(run: Runner) -> Iterator[Unreached]:
-    """The documented statuses that were not answered, with the reason."""
     for name in run.chosen:
         operation = run.document.operations[name]
         for response in operation.responses.values():
             if (name, response.status) not in run.pairs:
-                reason = _reason(run, operation, response)
-                yield Unreached(name, response.status, reason)
+                reason = next(filter(None, _reasons(run, operation, response)), "")
+                yield {"operationId": name, "status": response.status, "reason": reason}
 
 
-def _reason(run: Runner, operation: Operation, response: Response) -> str:
-    """Why a documented status was not answered; empty if a request should have been answered so."""
-    status, rights, options = response.status, run.rights, run.options
-    if operation.id in rights.closed:
-        return rights.closed[operation.id]
-    if status in _ELSEWHERE:
-        return _ELSEWHERE[status]
+def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:
+    """Why a documented status may not have been answered."""
+    status, closed, options = response.status, run.rights.closed, run.options
+    yield closed.get(operation.id)
+    yield _ELSEWHERE.get(str(status))
     if not options.write:
         if operation.method != "GET" or status in (403, 409):
-            return "needs --write"
+            yield "needs --write"
         if "{" in operation.path and status < 300:
-            return "no list of the backend shows such a record"
+            yield "no list of the backend shows such a record"
     if status == 403:
         if set(response.codes) <= _OF_KEYS:
-            return "needs a key with other settings"
-        if rights.kind != PERSON:
-            return "needs a JWT, which creates keys with fewer scopes"
+            yield "needs a key with other settings"
+        if run.rights.kind != PERSON:
+            yield "needs a JWT, which creates keys with fewer scopes"
         if ("createApiKey", 201) not in run.pairs:
-            return "no API key with fewer scopes could be created"
+            yield "no API key with fewer scopes could be created"
     if costs(operation) and not options.charges:
-        return "needs --charges"
+        yield "needs --charges"
     for needed in run.builder("needs").needs(operation):
         name = needed.create.id
-        if name in rights.closed:
-            return f"needs {name}: {rights.closed[name]}"
-    return ""
+        if name in closed:
+            yield f"needs {name}: {closed[name]}"
 
 
 def save(file: Path, text: str) -> None:

@@ -11,8 +11,6 @@ from ...contract.source import Place, child_of, unescaped
 from .catalogue import located
 from .findings import Line, cut
 
-_LONGEST = 160  # characters of a line that are shown
-
 
 class Where:
     """One contract and its lines: the files of a folder, and overlays."""
@@ -39,7 +37,7 @@ class Where:
         text = lines[number - 1].strip()
         if text.endswith(":") and number < len(lines):
             text += " " + lines[number].strip()
-        return Line(name, number, cut(text, _LONGEST))
+        return Line(name, number, cut(text))
 
     def _place(self, pointer: str) -> tuple[Path, Place]:
         """The file that has what a pointer leads to, and the place in it."""
@@ -52,13 +50,11 @@ class Where:
                         return path, [name, *steps]
             case ["paths", path, method, "parameters", int(number), *rest]:
                 # Bundling puts the parameters of the path before those of the operation.
-                of_path: Place = ["paths", path]
-                _, key, node = _walked(entry, [*of_path, method, "parameters"])
-                own = len(node.value) if key.value == "parameters" else 0
-                total = len(self.document.raw["paths"][path][method]["parameters"])
-                if number >= total - own:
-                    of_path, number = [*of_path, method], number - total + own
-                return entry, [*of_path, "parameters", number, *rest]
+                _, key, node = _walked(entry, ["paths", path, "parameters"])
+                shared = len(node.value) if key.value == "parameters" else 0
+                own = [method] if number >= shared else []
+                number -= shared if own else 0
+                return entry, ["paths", path, *own, "parameters", number, *rest]
         return entry, at
 
 

@@ -1,0 +1,23 @@
+"""Work on a sandbox as a whole: one at a time of each, so that much of one delays no other for
+long.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ...server.layers.access import check_access
+from ...server.sandboxes.entry import Entry
+from ...server.work import Work
+
+
+@asynccontextmanager
+async def own_turn(work: Work) -> AsyncIterator[Entry]:
+    """Wait until earlier work on the sandbox is done; gives what there is then.
+
+    Raises Limited, Forbidden, NotFound.
+    """
+    name, server = work.sandbox.name, work.server
+    with server.waiting.take(name):
+        async with server.sandboxes.worker.own(name):
+            check_access(server, work.request, work.target)  # its key may have ended meanwhile
+            yield work.entry

@@ -1,0 +1,58 @@
+"""What takes long of a whole sandbox is done one after the other, and one of each sandbox waits in
+the line: many of one tenant delay no other's.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import httpx2
+import pytest
+
+from ..support.processes import Process
+
+pytestmark = pytest.mark.check
+MANY = 12
+Call = Callable[[httpx2.Client, int], httpx2.Response]
+CALLS: dict[str, Call] = {
+    "reset": lambda control, number: control.post("/reset", json={"seed": number}),
+    "export": lambda control, _: control.get("/export"),
+    "snapshot": lambda control, number: control.post("/snapshots", json={"name": f"n{number}"}),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """One with a store, to which each of these calls writes."""
+    with Process("--store", str(tmp_path_factory.mktemp("store"))) as process:
+        yield process
+
+
+@pytest.mark.promise("others-served-beside-jobs")
+@pytest.mark.parametrize(
+    ("many", "own"),
+    [("reset", "reset"), ("export", "export"), ("export", "snapshot"), ("snapshot", "snapshot")],
+)
+def test_many_of_one_sandbox_delay_no_other(server: Process, many: str, own: str) -> None:
+    done: list[int] = []
+
+    def call(number: int) -> None:
+        with server.control("many") as control:
+            answer = CALLS[many](control, number)
+        assert answer.status_code in (200, 201), answer.text
+        done.append(number)
+
+    with server.control("many") as control, server.control("own") as other:
+        for client in (control, other):
+            client.get("/credentials").raise_for_status()  # which creates it
+        threads = [threading.Thread(target=call, args=(MANY + each,)) for each in range(MANY)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        before = len(done)
+        answer = CALLS[own](other, 1000)
+        between = len(done) - before
+        for thread in threads:
+            thread.join()
+    assert answer.status_code in (200, 201), answer.text
+    assert between <= 4, done
