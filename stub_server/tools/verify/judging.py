@@ -114,7 +114,7 @@ class Judge:
         """
         answer, operation = exchange.answer, probe.operation
         found = [*self._run.conformity.findings(exchange, operation)]
-        if operation is not None and 0 < answer.status < 500:
+        if 0 < answer.status < 500:
             found += self._status(probe, answer, twins[0])
             if answer.is_success and twins[0].status == answer.status:
                 found += self._values(probe, operation, answer, twins, took)
@@ -139,7 +139,6 @@ class Judge:
         self, kind: str, probe: Probe, expected: Said, title: str, got: Got | None = None
     ) -> Finding:
         about, pointer = probe.aim.about or probe.operation, probe.aim.pointer
-        assert about is not None
         if kind in ("wrong-status", "error-code"):
             pointer = pointer_of(about, "responses")
         elif kind == "lifecycle":  # which request has found it says no more

@@ -90,7 +90,8 @@ class Runner(Run):
         exchanges = [*map(Exchange, nowhere, answers)]
         self.conformity.learn_nowhere(exchanges[0])
         for each in exchanges:
-            self.findings += self.conformity.findings(each, None, "rejects")
+            for found in self.conformity.findings(each, None):
+                self.findings.append(self.showing.finding(found, each, None, "rejects"))
         if self.options.write:
             await self._learn_limits()
         waiting = [*self._chains()]
