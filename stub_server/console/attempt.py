@@ -55,7 +55,8 @@ class Attempt:
                     continue
                 field = f"{place}.{row.name}"
                 working = row.example if row.required and row.example is not None else ""
-                options = row.allowed or (("true", "false") if row.type == "boolean" else ())
+                is_switch = row.type.startswith("true or false")
+                options = row.allowed or (("true", "false") if is_switch else ())
                 hint = "" if row.required else row.example or row.default or ""
                 value = self._value(field, working)
                 found.append(Input(field, row.name, place, value, row.required, options, hint))

@@ -29,7 +29,6 @@ _DEPTHS = (9, 2, 1)  # levels of members that are listed, fewer where a page wou
 _LONGEST = 64  # characters of a text in an example of an answer
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _BLANK = re.compile(r"\n{3,}")
-_NOISE = ("without the character NUL", "printable ASCII without spaces")
 _SAID_ONCE = frozenset(("X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"))
 _ANYWHERE = frozenset(
     (
@@ -141,7 +140,6 @@ def operation_text(sheet: Sheet, events: Mapping[str, Json]) -> str:
     parts = {
         "sheet": sheet,
         "operation": operation,
-        "noise": _NOISE,
         "parameters": [
             (place, row)
             for place, rows in sheet.parameters

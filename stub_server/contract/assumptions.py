@@ -118,7 +118,7 @@ def shape(node: Json, document: Document) -> str:
     return text
 
 
-def bounds(node: Json, kind: str, unit: str) -> str:
+def _bounds(node: Json, kind: str, unit: str) -> str:
     """The limits of a length or number, such as ` of 1 to 100 characters`; empty where
     there are none.
     """
@@ -150,24 +150,24 @@ def _plain(node: Json, document: Document) -> str:
             return name
         return _plain(inner, document)
     choices = node.get("oneOf") or node.get("anyOf")
-    if choices:
+    if choices and "type" not in node:
         return " or ".join(_plain(part, document) for part in choices)
     if "enum" in node:
         return _options([value for value in node["enum"] if value is not None])
     kind = node.get("type")
     if kind == "array":
         inner = _plain(node.get("items", {}), document)
-        return f"list of {inner}{bounds(node, 'Items', ' entries')}"
+        return f"list of {inner}{_bounds(node, 'Items', ' entries')}"
     if kind == "object" or kind is None:
-        return "object"
+        return f"object{_bounds(node, 'Properties', ' fields')}"
     return _FORMATS.get(node.get("format", ""), _of_kind(node, kind))
 
 
 def _of_kind(node: Json, kind: str) -> str:
     """A text or a number, with its limits."""
     if kind == "string":
-        return f"text{bounds(node, 'Length', ' characters')}"
-    return f"{_KINDS.get(kind, kind)}{bounds(node, 'imum', '')}"
+        return f"text{_bounds(node, 'Length', ' characters')}"
+    return f"{_KINDS.get(kind, kind)}{_bounds(node, 'imum', '')}"
 
 
 def _options(values: list[Any]) -> str:

@@ -236,7 +236,7 @@ def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) ->
     """What the server checks."""
     html = page(overlaid.url, "createCustomer")
     assert "nickname" not in words(page(live.url, "createCustomer"))
-    assert "nickname assumed string 2 to 5 characters" in words(html)
+    assert "nickname assumed text of 2 to 5 characters" in words(html)
     assert '<a href="../docs/listCustomers"><code>listCustomers</code></a>' in html
 
 
