@@ -24,7 +24,7 @@ from ..server.layers.security import sees_everything
 from ..server.reply import Answer
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
-from .examples import aim, replacements, stand_ins, with_examples_of_parameters
+from .examples import aim, replacements, stand_ins
 from .slices import Slice
 
 NAMED = "x-example-records"
@@ -182,7 +182,7 @@ class File:
         changes = {example.encode() + b"/s/": _OTHERS for example in self.named.get("baseUrl", ())}
         for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
             body = body.replace(old, new)
-        data = with_examples_of_parameters(orjson.loads(body))
+        data: Json = orjson.loads(body)
         for server, written in zip(
             data.get("servers", ()), self.data.get("servers", ()), strict=True
         ):

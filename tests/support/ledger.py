@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from stub_server.console.examples import with_examples_of_parameters
 from stub_server.contract.document import Operation
 
 from .contract import document
@@ -77,8 +76,7 @@ def serves_the_contract(origin: str, module: str) -> bool:
 @cache
 def _promised_paths() -> object:
     # examples stand with each path that is served
-    served = with_examples_of_parameters(document().raw)
-    return _without_examples(json.loads(json.dumps(served["paths"])))
+    return _without_examples(json.loads(json.dumps(document().raw["paths"])))
 
 
 def _without_examples(node: object) -> object:
