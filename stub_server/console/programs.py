@@ -1,6 +1,6 @@
 """What programs read:
 
-`/llms.txt`, the guide in one file, the index as JSON, and answers by what `Accept` names.
+`/llms.txt`, the guide in one file, and answers by what `Accept` names.
 """
 
 from collections.abc import Callable
@@ -8,10 +8,7 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, render_template, request
 
-from ..server.layers.routing import DOCS
-from ..server.request import CONTROL
 from .actions import plain_text
-from .client import ASKED
 from .guide.guide import Page
 from .site import contracts
 
@@ -51,12 +48,9 @@ _LONGEST = 90  # characters that the list says of a page
 programs = Blueprint("programs", __name__)
 
 
-def front_wanted() -> str:
-    """The form of the front page:
-
-    HTML for browsers, which name it, and Markdown for programs that name nothing.
-    """
-    return wanted("/") if _accepted().keys() & {HTML, MARKDOWN, JSON} else MARKDOWN
+def is_for_people() -> bool:
+    """Whether the front page is asked for by a browser, which names HTML."""
+    return HTML in _accepted() and wanted("/") == HTML
 
 
 def wanted(path: str) -> str:
@@ -136,36 +130,6 @@ def whole_guide() -> Response:
 def guide_index() -> Response:
     """The index of the guide as Markdown."""
     return markdown(addressed(contracts().guide.text("", request.script_root), ""))
-
-
-def index() -> Response:
-    """What there is, for programs that ask the front page."""
-    known, prefix = contracts(), request.script_root
-    url = known.url + prefix
-    pages = [
-        {
-            "title": page.title,
-            "about": known.guide.about[page.address],
-            "address": f"{url}/guide/{page.address}.md",
-        }
-        for _, listed in known.guide.contents
-        for page in listed
-    ]
-    return jsonify(
-        {
-            "name": known.api.raw["info"]["title"],
-            "version": known.version,
-            "sandbox": request.environ[ASKED],
-            "base_url": url,
-            "begin": f"{url}/llms.txt",
-            "credentials": f"{url}{CONTROL}/credentials",
-            "contract": f"{url}/openapi.json",
-            "controls": f"{url}{CONTROL}/openapi.json",
-            "page_of_a_name": f"{url}{DOCS}/{{operationId, error code or event}}.md",
-            "search": f"{url}/guide?q={{words}}",
-            "guide": pages,
-        }
-    )
 
 
 def front_text() -> str:

@@ -106,12 +106,7 @@ def test_a_page_is_what_accept_names(reader: httpx2.Client) -> None:
         assert path == "/" or text(reader, f"{path}.md") == text(reader, path, **MARKDOWN)
     # what `curl` gets, which names nothing
     assert text(reader, "/").startswith("# Membership sandbox")
-    answer = reader.get("/", headers=JSON)
-    assert "set-cookie" not in answer.headers
-    found = answer.json()
-    assert f"{reader.base_url}".rstrip("/") == found["base_url"]
-    assert 200 == reader.get(found["begin"]).status_code
-    assert [] == [page for page in found["guide"] if reader.get(page["address"]).status_code != 200]
+    assert text(reader, "/", **JSON).startswith("# Membership sandbox")
 
 
 def test_llms_txt_follows_its_convention_and_is_short(reader: httpx2.Client) -> None:
