@@ -203,9 +203,6 @@ def _page(attempt: Attempt, shown: Shown | None = None, *, is_tried: bool = True
         events=[(name, api.events.get(name, {})) for name in found.emits],
         answers=answers,
         headers={each.name: each for answer in reversed(answers) for each in answer.headers},
-        shared_headers=set.intersection(
-            *({each.name for each in answer.headers} for answer in answers)
-        ),
         moves=sheet.moves(lifecycles),
         drops=known.settings.unknown_fields == "ignore" and not is_control,
         attempt=attempt,

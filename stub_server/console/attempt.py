@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from ..contract.document import JSON
 from ..contract.secrets import KEY_HEADERS
-from ..server.curl import command
 from ..server.layers.inside import Question
 from .sheet import Sheet
 from .snippets import Snippet, snippets
@@ -98,23 +97,28 @@ class Attempt:
         return [*blank, *(["FILE"] if self.sheet.operation.uploads else [])]
 
     @property
-    def curl(self) -> str:
-        """The request as a curl command with ids and a key of this sandbox; placeholders
+    def code(self) -> list[Snippet]:
+        """The request in three languages, with ids and a key of this sandbox; placeholders
         are in capitals.
         """
-        operation, sheet, inputs = self.sheet.operation, self.sheet, self.inputs
-        filled = [
-            each._replace(value=each.value or _blank(each.name)) if each.required else each
-            for each in inputs
-        ]
+        filled = []
+        for each in self.inputs:
+            is_blank = each.required and not each.value
+            filled.append(each._replace(value=_blank(each.name)) if is_blank else each)
         asked = self._question(filled, self.authorization or "Bearer TOKEN")
-        curl = command(*asked[:5], base_url=sheet.url, has_admin_key=sheet.has_admin_key)
-        success = next((each for status, each in operation.responses.items() if status < 300), None)
+        found = snippets(asked, self.sheet.url, has_key=self.sheet.has_admin_key)
+        return [found[0]._replace(text=found[0].text + self._files(asked.path)), *found[1:]]
+
+    def _files(self, path: str) -> str:
+        """The options of curl for a file that is sent or answered."""
+        operation = self.sheet.operation
         if operation.uploads:
-            curl = f"{curl} -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
-        elif success is not None and success.media and not any(map(is_text, success.media)):
-            curl = f"{curl} -o {asked.path.rpartition('/')[2]}"
-        return curl or ""
+            return f" -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
+        for status in operation.successes[:1]:
+            media = operation.responses[status].media
+            if media and not any(map(is_text, media)):
+                return f" -o {path.rpartition('/')[2]}"
+        return ""
 
     def _question(self, inputs: list[Input], authorization: str) -> Question:
         path, query = self.sheet.path, list[tuple[str, str]]()
@@ -130,11 +134,6 @@ class Attempt:
         if body:
             headers["content-type"] = JSON
         return Question(self.sheet.operation.method, path, urlencode(query), headers, body)
-
-    @property
-    def code(self) -> list[Snippet]:
-        """The same request in three languages."""
-        return snippets(self.question, self.sheet.url, has_key=self.sheet.has_admin_key)
 
     def _value(self, field: str, working: str) -> str:
         return self._sent.get(field, working).replace("\r\n", "\n")

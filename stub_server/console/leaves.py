@@ -175,7 +175,8 @@ def _command(sheet: Sheet) -> str:
     """The call, with the token in a variable."""
     curl = (
         Attempt(sheet)
-        .curl.replace(" -g --path-as-is", "")
+        .code[0]
+        .text.replace(" -g --path-as-is", "")
         .replace("'Authorization: Bearer TOKEN'", "$AUTH")
     )
     body = sheet.body
