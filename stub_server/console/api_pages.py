@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from flask import Response, abort, g, render_template, request
 
-from ..contract.document import Document, Operation
+from ..contract.document import Document
 from ..contract.secrets import KEY_HEADERS
 from ..server.layers.inside import Question, Reply
 from ..server.layers.routing import DOCS
@@ -56,37 +56,25 @@ class Shown(NamedTuple):
 def list_operations() -> str:
     """The operations of the API and the controls, or those that a filter finds."""
     known, text = contracts(), request.args.get("q", "").strip()[:200]
-    wanted = text.lower().split()
+    words = text.lower().split()
+    found = {each.name for each in known.guide.entries if each.has(words)}
     return render_template(
         "api.html",
         text=text,
-        groups=list(_matching(known.groups, wanted)),
-        controls=list(_matching(known.controls, wanted)),
-        events=[name for name in sorted(known.api.events) if all(word in name for word in wanted)],
+        groups=list(_among(found, known.groups)),
+        controls=list(_among(found, known.controls)),
+        events=sorted(found.intersection(known.api.events)),
         documented=sum(each.is_documented for each in known.api.operations.values()),
         total=len(known.api.operations),
     )
 
 
-def _matching(groups: list[Group], wanted: list[str]) -> Iterator[Group]:
-    """The groups with the operations that have every word in name, path or text."""
+def _among(names: set[str], groups: list[Group]) -> Iterator[Group]:
+    """The groups with those of their operations that have these names."""
     for group in groups:
-        found = tuple(each for each in group.operations if _has(each, group, wanted))
+        found = tuple(each for each in group.operations if each.id in names)
         if found:
             yield Group(group.name, group.description, found)
-
-
-def _has(operation: Operation, group: Group, wanted: list[str]) -> bool:
-    raw = operation.raw
-    texts = (
-        operation.id,
-        operation.method,
-        contracts().home(operation.id)[0] + operation.path,
-        raw.get("summary", ""),
-        group.name,
-    )
-    where = " ".join((*texts, raw.get("description", ""))).lower()
-    return all(word in where for word in wanted)
 
 
 @beside.get(f"{DOCS}/<path:ident>")

@@ -18,7 +18,7 @@ _PLACES = "createPixOrder"
 @beside.get("/")
 def overview() -> str | Response:
     """What a person sees who opens the server's address. Programs get what they begin with."""
-    if not is_for_people():
+    if not is_for_people("/"):
         return markdown(front_text())
     if "clock" not in g:
         return render_template("overview.html")

@@ -8,7 +8,7 @@ thread. When the request ends, its view waits no longer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
@@ -226,10 +226,8 @@ def _to(path: str) -> Page:
     return answer
 
 
-def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
-    """The pages beside those of the guide and the console: of each operation, error code and event
-    by its name.
-    """
+def console_pages(console: Console) -> dict[str, Page]:
+    """The pages that are not below those of the guide, the API or the console."""
     paths = [
         "/",
         "/favicon.ico",
@@ -238,8 +236,6 @@ def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) 
         f"{GUIDE}.md",
         "/llms.txt",
         "/llms-full.txt",
-        *(f"/static/{name}" for name in files),
-        *(f"{DOCS}/{name}{ending}" for name in names for ending in ("", ".md")),
     ]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
     moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))

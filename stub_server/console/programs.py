@@ -48,9 +48,9 @@ _LONGEST = 90  # characters that the list says of a page
 programs = Blueprint("programs", __name__)
 
 
-def is_for_people() -> bool:
-    """Whether the front page is asked for by a browser, which names HTML."""
-    return HTML in _accepted() and wanted("/") == HTML
+def is_for_people(path: str) -> bool:
+    """Whether a page is asked for by a browser, which names HTML."""
+    return HTML in _accepted() and wanted(path) == HTML
 
 
 def wanted(path: str) -> str:
@@ -77,10 +77,16 @@ def markdown(text: str, status: int = 200) -> Response:
     return Response(text, status, mimetype=MARKDOWN)
 
 
+def as_markdown(path: str) -> str:
+    """The address of a page, or of a section, as Markdown."""
+    page, mark, place = path.partition("#")
+    return f"{page}.md{mark}{place}"
+
+
 def lost(message: str, near: str | None) -> Response:
     """404 for a program, with the page that it may have meant."""
     prefix = request.script_root
-    guess = f" Did you mean {prefix}{near}?" if near else ""
+    guess = f" Did you mean {prefix}{as_markdown(near)}?" if near else ""
     text = f"{message}{guess} {prefix}/llms.txt lists the pages."
     if wanted(request.path) == MARKDOWN:
         return markdown(f"{text}\n", 404)

@@ -18,11 +18,10 @@ from weakref import finalize
 
 import yaml
 
-from ...core.text import nearest
 from .markdown import Section, parsed, relinked, rendered, sections
 
 _INDEX = "docs/README.md"
-_LONGEST_NAME = 64  # characters of an address that is none, of which something is similar
+_LONGEST_NAME = 64  # characters of an address that is none, which may be a word of a heading
 _BESIDE = {
     "README.md": "about",
     "SECURITY.md": "security",
@@ -70,6 +69,11 @@ class Entry(NamedTuple):
     text: str
     summary: str = ""
 
+    def has(self, words: list[str]) -> bool:
+        """Whether it has every word, in lower case."""
+        text = f"{self.name} {self.kind} {self.text}".lower()
+        return all(word in text for word in words)
+
 
 class Result(NamedTuple):
     """A section that a search has found; `path` is that of the server. The words that were found
@@ -84,8 +88,8 @@ class Result(NamedTuple):
 class Guide:
     def __init__(self, root: Path, entries: Sequence[Entry]) -> None:
         """`root` contains `docs/`. The names of `entries` lead to their pages."""
-        self._root, self._entries, self._lock = root, entries, Lock()
-        self._names = {entry.name for entry in entries}
+        self.entries, self._root, self._lock = entries, root, Lock()
+        self.names = {entry.name for entry in entries}
 
     @property
     def pictures(self) -> Path:
@@ -132,17 +136,12 @@ class Guide:
         name = next(name for name, each in self._addresses.items() if each == address)
         return relinked(self._source(name), partial(self._link, name, f"{prefix}/", ending=".md"))
 
-    def nearest(self, address: str) -> tuple[str, str] | None:
-        """The page whose address is most similar, else the section whose heading has it: what it
-        is called, and its path.
-        """
-        near = nearest(address, [each for each in self._addresses.values() if each])
-        if near is not None:
-            return near, f"/guide/{near}"
-        word = address.replace("\0", " ").strip()[:_LONGEST_NAME].lower()
+    def section(self, word: str) -> str | None:
+        """The path of a section whose heading has a word, None where there is none."""
+        word = word.replace("\0", " ").strip()[:_LONGEST_NAME].lower()
         for each in self.search(word) if word else ():
             if word in each.heading.lower():
-                return each.heading, each.path
+                return each.path
         return None
 
     @cached_property
@@ -190,7 +189,7 @@ class Guide:
 
     def operation(self, name: str, below: str = "") -> str | None:
         """The address of the page of an operation, error code or event, None for other words."""
-        return f"{below}{name}" if name in self._names else None
+        return f"{below}{name}" if name in self.names else None
 
     # -- search
 
@@ -284,7 +283,7 @@ class Guide:
                     path += f"#{part.anchor}"
                 asked = " ".join(_asked(part.heading))
                 yield path, page.title, part.heading, part.text, factor, asked
-        for entry in self._entries:
+        for entry in self.entries:
             path, text = f"/docs/{entry.name}", entry.text.replace("`", "")
             asked = " ".join(_asked(entry.summary))
             yield path, entry.kind, entry.name, text, 1.0, asked
