@@ -102,7 +102,7 @@ def operation(ident: str) -> str | Response:
 def _page_of(text: str, name: str) -> Page:
     """A page of the contract as HTML; names of others lead to theirs."""
     tokens = parsed(text)
-    html = rendered(tokens, lambda target: target, contracts().guide.operation)
+    html = rendered(tokens, contracts().guide.operation)
     return Page("", name, html, sections(tokens))
 
 

@@ -18,7 +18,7 @@ from weakref import finalize
 
 import yaml
 
-from .markdown import Section, parsed, relinked, rendered, sections
+from .markdown import Section, parsed, relinked, rendered, sections, without_pictures
 
 _INDEX = "docs/README.md"
 _LONGEST_NAME = 64  # characters of an address that is none, which may be a word of a heading
@@ -134,7 +134,8 @@ class Guide:
     def text(self, address: str, prefix: str) -> str:
         """A page as Markdown; its links lead to pages in Markdown below `prefix`."""
         name = next(name for name, each in self._addresses.items() if each == address)
-        return relinked(self._source(name), partial(self._link, name, f"{prefix}/", ending=".md"))
+        source = without_pictures(self._source(name))
+        return relinked(source, partial(self._link, name, f"{prefix}/", ending=".md"))
 
     def section(self, word: str) -> str | None:
         """The path of a section whose heading has a word, None where there is none."""
@@ -163,12 +164,11 @@ class Guide:
         return f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
 
     def _page(self, name: str) -> Page:
-        address, tokens = self._addresses[name], parsed(self._source(name))
+        address = self._addresses[name]
         up = "../" * (address.count("/") + 1 if address else 0)
+        tokens = parsed(relinked(self._source(name), partial(self._link, name, up)))
         parts = sections(tokens)
-        html = rendered(
-            tokens, partial(self._link, name, up), lambda ident: self.operation(ident, f"{up}docs/")
-        )
+        html = rendered(tokens, lambda ident: self.operation(ident, f"{up}docs/"))
         return Page(address, parts[0].heading, html, parts)
 
     def _link(self, name: str, up: str, target: str, ending: str = "") -> str | None:
