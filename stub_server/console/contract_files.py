@@ -21,7 +21,7 @@ from ..core.problem import Refusal
 from ..server.layers.access import Origins, check_control
 from ..server.layers.hosts import is_local_host
 from ..server.layers.security import sees_everything
-from ..server.reply import Answer
+from ..server.reply import Answer, Headers
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
 from .examples import aim, replacements, stand_ins
@@ -31,17 +31,6 @@ NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
 _MOST = 64  # files that are kept
-_OF_FILES = (
-    b"etag",
-    b"cache-control",
-    b"content-length",
-    b"last-modified",
-    b"vary",
-    b"date",
-    b"expires",
-)
-"""Headers that files have anew."""
-_WORTH_IT = 1_024  # bytes that are compressed
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
 
 Key = tuple[Hashable, ...]
@@ -76,30 +65,9 @@ def _sees_records(work: Work, origins: Origins) -> bool:
     return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
-async def as_file(
-    answer: Answer, request: Request, pack: Callable[[], Awaitable[bytes]] | None = None
-) -> Answer:
-    """An answer that shows no key: 304 where the client has it, compressed where it
-    asks for that.
-
-    `pack` returns the body compressed where that is kept.
-    """
-    if answer.status != 200:
-        return answer
-    body = answer.body
-    accepted = parse_accept_header(request.headers.get(b"accept-encoding", b"").decode("latin-1"))
-    is_packed = len(body) > _WORTH_IT and accepted.quality("gzip") > 0
-    digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
-    etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
-    headers = [(name, value) for name, value in answer.headers if name not in _OF_FILES]
-    headers += [(b"etag", etag), (b"cache-control", b"private, no-cache")]
-    asked = request.headers.get(b"if-none-match", b"")
-    if digest in asked or asked == b"*":
-        return Answer(304, headers)
-    if is_packed:
-        body = await (_packed(body) if pack is None else pack())
-        headers.append((b"content-encoding", b"gzip"))
-    return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
+def _takes_gzip(request: Request) -> bool:
+    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
+    return parse_accept_header(accepted).quality("gzip") > 0
 
 
 async def _packed(body: bytes) -> bytes:
@@ -160,8 +128,21 @@ class File:
             part.check(self.data)
         key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
         body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
-        pack = partial(self.shelf.take, (*key, b"gzip"), partial(_packed, body))
-        return await as_file(Answer(200, [(b"content-type", self.media)], body), work.request, pack)
+        digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
+        is_packed = _takes_gzip(work.request)
+        etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
+        headers: Headers = [
+            (b"content-type", self.media),
+            (b"etag", etag),
+            (b"cache-control", b"private, no-cache"),
+        ]
+        asked = work.request.headers.get(b"if-none-match", b"")
+        if digest in asked or asked == b"*":
+            return Answer(304, headers)
+        if is_packed:
+            body = await self.shelf.take((*key, b"gzip"), partial(_packed, body))
+            headers.append((b"content-encoding", b"gzip"))
+        return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
     async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""

@@ -225,6 +225,7 @@ FILTERS = {
         singular,
         in_zone,
         in_one_line,
+        pretty,
     )
 }
 TESTS = {"instant": _is_instant, "identifier": lambda text: bool(_ID(text))}

@@ -187,10 +187,10 @@ def _command(sheet: Sheet) -> str:
 
 def _example(answer: Answer) -> Any:
     """The first JSON that an answer shows."""
-    texts = [
-        example.text for part in answer.parts if part.media == JSON for example in part.examples
-    ]
-    return json.loads(texts[0]) if texts else None
+    for part in answer.parts:
+        if part.media == JSON and part.examples:
+            return part.examples[0].value
+    return None
 
 
 def _page(kind: str, **content: Any) -> str:

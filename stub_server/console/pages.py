@@ -29,7 +29,6 @@ from ..server.reply import Answer, Headers
 from ..server.request import CONTROL, LARGEST_BODY
 from ..server.work import Work
 from .client import ASK, ASKED, VISITOR, Ask
-from .contract_files import as_file
 from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ _RELAYED = {
 IMPORT = "/console/sandboxes/import"
 LARGEST_FILE = 64 * 1024 * 1024  # bytes; the command reads larger ones
 GUIDE = "/guide"
-_FILES = (GUIDE, "/static/")
 PAY = "/pay/"
 """What the addresses of the pages of payers begin with."""
 MOVES = ("pay", "expire", "fail")
@@ -101,13 +99,11 @@ class Console:
         threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
         try:
             with work.server.waiting.take(name):
-                answer = await threads.run(partial(copy_context().run, _answer, app, environ))
+                return await threads.run(partial(copy_context().run, _answer, app, environ))
         finally:
             for each in asked:
                 each.cancel()
             asked.clear()
-        is_file = work.target.path.startswith(_FILES)
-        return await as_file(answer, work.request) if is_file else answer
 
     def _asking(self, work: Work, asked: list[Future[Reply]]) -> Ask:
         """What a view asks with: it waits in its thread for what is `asked` in the event loop."""

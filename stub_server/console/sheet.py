@@ -5,7 +5,7 @@ it that works.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import responses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..contract.document import Document, Operation
 from ..contract.lifecycles import Lifecycle, Move
@@ -21,7 +21,7 @@ class Example(NamedTuple):
 
     name: str
     summary: str
-    text: str
+    value: Any
 
 
 class Part(NamedTuple):
@@ -115,8 +115,10 @@ class Sheet:
     @property
     def body(self) -> str:
         """A body that works, empty where none is needed."""
-        shown = next((example.text for part in self.request for example in part.examples), "")
-        return shown or ("{}" if self.operation.body_required else "")
+        for part in self.request:
+            for example in part.examples:
+                return pretty(example.value)
+        return "{}" if self.operation.body_required else ""
 
     def _value_of(self, raw: Json) -> str | None:
         """A value of a parameter in this sandbox.
@@ -162,4 +164,4 @@ class Sheet:
         for name, node in shown.items():
             example = self.document.resolve(node)
             if "value" in example:
-                yield Example(name, example.get("summary", ""), pretty(example["value"]))
+                yield Example(name, example.get("summary", ""), example["value"])
