@@ -24,7 +24,7 @@ from ..server.layers.security import sees_everything
 from ..server.reply import Answer, Headers
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
-from .examples import aim, replacements, stand_ins
+from .examples import replacements, stand_ins
 from .slices import Slice
 
 NAMED = "x-example-records"
@@ -105,8 +105,7 @@ class Shelf:
 class File:
     """One file: the contract as JSON or YAML.
 
-    `named` are the values of examples by kind of record. `is_control` is that of the control
-    surface.
+    `named` are the values of examples by kind of record.
     """
 
     data: Json
@@ -114,7 +113,6 @@ class File:
     named: Mapping[str, list[str]]
     origins: Origins
     shelf: Shelf
-    is_control: bool
 
     @cached_property
     def _whole(self) -> bytes:
@@ -149,8 +147,6 @@ class File:
         data = self._contract(
             work, stand_ins(work.sandbox, work.server.settings.url + work.prefix) if is_live else {}
         )
-        if is_live and self.is_control:
-            aim(data, work.sandbox)
         data = data if part is None else part.cut(data)
         if self.media == b"application/json":
             return orjson.dumps(data)
@@ -225,7 +221,5 @@ def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dic
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(
-                raw, media, named, origins, shelf, is_control=raw is control
-            )
+            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf)
     return pages
