@@ -29,7 +29,7 @@ def show(address: str) -> Response | str:
     if query and kind == JSON:
         return _found(query)
     if kind != HTML:
-        return markdown(addressed(known.text(address, request.script_root), address))
+        return markdown(addressed(known.text(address, f"{request.script_root}/"), address))
     return guide_page(page, query)
 
 

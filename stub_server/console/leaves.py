@@ -8,7 +8,6 @@ examples.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from http.client import responses
 from itertools import product
 from shlex import quote
 from typing import Any
@@ -105,26 +104,23 @@ class Leaves:
             for _, each in self.every
             if any(code in answer.codes for answer in each.responses.values())
         ]
-        statuses = " or ".join(
-            f"{status} {responses.get(status, '')}" for status in self.statuses(code)
-        )
-        rule, examples = self.codes[code], self._examples(code)
         return _page(
-            "code", code=code, rule=rule, where=where, statuses=statuses, examples=examples
+            "code",
+            code=code,
+            rule=self.codes[code],
+            where=where,
+            statuses=self.statuses(code),
+            examples=self._examples(code),
         )
 
     def _examples(self, code: str) -> list[Any]:
-        """The first refusal of this code that the contracts show."""
+        """What the contracts show of a code: they name it `PlanSoldOut` for `plan_sold_out`."""
+        name, found = code.title().replace("_", ""), []
         for document in (self._api, self._control):
-            for example in document.raw["components"].get("examples", {}).values():
-                value = example.get("value")
-                if (
-                    isinstance(value, dict)
-                    and value.get("error") is True
-                    and value.get("code") == code
-                ):
-                    return [value]
-        return []
+            example = document.raw["components"].get("examples", {}).get(name)
+            if example is not None:
+                found.append(example["value"])
+        return found[:1]
 
     def _event(self, name: str) -> str:
         event = self._api.events[name]

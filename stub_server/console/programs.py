@@ -9,7 +9,6 @@ from typing import Any
 from flask import Blueprint, Response, jsonify, render_template, request
 
 from .actions import plain_text
-from .guide.guide import Page
 from .site import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
@@ -17,33 +16,20 @@ _EXAMPLE = "http://127.0.0.1:4600"
 """The server's address in the files of the guide."""
 _FIXED = ("reference/", "deploy/")
 """Pages where that address is not the server's own: a default, or an example of the contract."""
-_FULL = 60_000  # bytes of the guide in one file
-_FIRST = ("api", "payments", "time", "retry", "webhooks", "faults", "journal")
-_NOT_IN_FULL = (
-    "about",
-    "console",
-    "scenarios",
-    "reference/",
-    "security",
-    "performance",
-    "changelog",
-    "architecture",
-    "deploy/",
+_IN_FULL = (
+    "api",
+    "payments",
+    "time",
+    "retry",
+    "webhooks",
+    "faults",
+    "journal",
+    "agents",
+    "files",
+    "overlays",
+    "teams",
 )
-_NOT_LISTED = (
-    "about",
-    "changelog",
-    "architecture",
-    "deploy/",
-    "verify-workflow",
-    "upgrade",
-    "performance",
-    *(f"reference/{name}" for name in ("operations", "controls", "errors", "events")),
-)
-"""Pages that the list leaves out: it names them already, or no program that calls the API
-needs them.
-"""
-_LONGEST = 90  # characters that the list says of a page
+"""Pages of the guide in one file, which has at most 60,000 bytes."""
 
 programs = Blueprint("programs", __name__)
 
@@ -114,40 +100,22 @@ def llms() -> Response:
 
 @programs.get("/llms-full.txt")
 def whole_guide() -> Response:
-    """The pages of tasks in one file as far as they fit, first those about calls; the
-    others are named.
-    """
-    guide, parts, size, left = contracts().guide, list[str](), 0, list[str]()
-    listed = [page.address for _, pages in guide.contents for page in pages]
-    tasks = [address for address in listed if not address.startswith(_NOT_IN_FULL)]
-    for address in sorted(tasks, key=lambda address: address not in _FIRST):
-        text = addressed(guide.text(address, request.script_root), address)
-        if size + len(text.encode()) > _FULL - 1_000:
-            left.append(f"- {request.script_root}/guide/{address}.md")
-            continue
-        parts.append(text)
-        size += len(text.encode()) + 1
-    if left:
-        parts.append("\n".join(("# Pages that are not in this file", "", *left, "")))
+    """The pages of tasks that a program needs most."""
+    guide, prefix = contracts().guide, request.script_root
+    parts = [addressed(guide.text(name, f"{prefix}/"), name) for name in _IN_FULL]
+    parts.append(f"{prefix}/llms.txt lists the other pages.\n")
     return plain_text("\n".join(parts))
 
 
 @programs.get("/guide.md")
 def guide_index() -> Response:
     """The index of the guide as Markdown."""
-    return markdown(addressed(contracts().guide.text("", request.script_root), ""))
+    return markdown(addressed(contracts().guide.text("", f"{request.script_root}/"), ""))
 
 
 def front_text() -> str:
     """What a program reads first."""
-    known, guide = contracts(), contracts().guide
-    contents = [
-        (
-            heading,
-            [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)],
-        )
-        for heading, pages in guide.contents
-    ]
+    known = contracts()
     return render_template(
         "llms.txt",
         server=known.url,
@@ -155,10 +123,5 @@ def front_text() -> str:
         operations=len(known.api.operations),
         controls=len(known.control.operations),
         events=len(known.api.events),
-        contents=contents,
+        index=known.guide.text("", ""),
     )
-
-
-def _about(page: Page) -> str:
-    text = contracts().guide.about[page.address]
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rpartition(' ')[0]} …"

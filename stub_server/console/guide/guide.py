@@ -104,38 +104,21 @@ class Guide:
         """The pages as the index lists them: those to which a heading is the first to
         link as a whole.
         """
-        return [
-            (heading, [self.pages[address] for address in listed])
-            for heading, listed in self._listed
-        ]
-
-    @cached_property
-    def about(self) -> dict[str, str]:
-        """What the index says of each page that it lists."""
-        return {address: text for _, listed in self._listed for address, text in listed.items()}
-
-    @cached_property
-    def _listed(self) -> list[tuple[str, dict[str, str]]]:
         found, met = [], {""}
         for part in self._source(_INDEX).split("\n## ")[1:]:
-            heading, *rows = part.splitlines()
-            fresh: dict[str, str] = {}
-            for row in rows:
-                text = row.split("|")[1].strip().replace("`", "") if row.startswith("|") else ""
-                for target in _TARGET.findall(row):
-                    address = self._addresses.get(normpath(join("docs", target)))
-                    if address is not None and address not in met:
-                        fresh[address] = text
-                        met.add(address)
+            targets = [normpath(join("docs", target)) for target in _TARGET.findall(part)]
+            addresses = [self._addresses[name] for name in targets if name in self._addresses]
+            fresh = [each for each in dict.fromkeys(addresses) if each not in met]
+            met.update(fresh)
             if fresh:
-                found.append((heading, fresh))
+                found.append((part.partition("\n")[0], [self.pages[each] for each in fresh]))
         return found
 
-    def text(self, address: str, prefix: str) -> str:
-        """A page as Markdown; its links lead to pages in Markdown below `prefix`."""
+    def text(self, address: str, up: str) -> str:
+        """A page as Markdown; its links lead to pages in Markdown, and begin with `up`."""
         name = next(name for name, each in self._addresses.items() if each == address)
         source = without_pictures(self._source(name))
-        return relinked(source, partial(self._link, name, f"{prefix}/", ending=".md"))
+        return relinked(source, partial(self._link, name, up, ending=".md"))
 
     def section(self, word: str) -> str | None:
         """The path of a section whose heading has a word, None where there is none."""
