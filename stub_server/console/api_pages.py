@@ -169,30 +169,14 @@ def _as_reader(path: str) -> Any:
 
 
 def _page(attempt: Attempt, shown: Shown | None = None, *, is_tried: bool = True) -> str:
-    known, sheet = contracts(), attempt.sheet
-    found = sheet.operation
     if "clock" not in g and "visitor" in g:
         try:
             g.clock = g.client.control("clock")
         except Refused:  # the call may have deleted the sandbox
             g.clock = None
-    api, is_control = known.api, sheet.base == CONTROL
-    # the control contract repeats those that it shows
-    lifecycles = known.control.lifecycles | api.lifecycles
-    scopes = {scope["name"]: scope for scope in api.scopes}
-    answers = sheet.answers
     return render_template(
         "operation.html",
-        sheet=sheet,
-        operation=found,
-        is_control=is_control,
-        scheme=api.raw["components"].get("securitySchemes", {}).get(found.scheme or "", {}),
-        scopes=[scopes.get(name, {"name": name}) for name in sorted(found.scopes)],
-        events=[(name, api.events.get(name, {})) for name in found.emits],
-        answers=answers,
-        headers={each.name: each for answer in reversed(answers) for each in answer.headers},
-        moves=sheet.moves(lifecycles),
-        drops=known.settings.unknown_fields == "ignore" and not is_control,
+        sheet=attempt.sheet,
         attempt=attempt,
         shown=shown,
         is_tried=is_tried and attempt.is_offered,

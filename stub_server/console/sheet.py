@@ -97,6 +97,15 @@ class Sheet:
         """The documented answers by status."""
         return [self._answer(status) for status in sorted(self.operation.responses)]
 
+    @property
+    def headers(self) -> list[Row]:
+        """The headers of all answers."""
+        found: dict[str, Row] = {}
+        for answer in self.answers:
+            for each in answer.headers:
+                found.setdefault(each.name, each)
+        return list(found.values())
+
     def moves(self, lifecycles: Mapping[str, Lifecycle]) -> list[tuple[str, Move]]:
         """The moves of states that it may cause, with their resource."""
         ident = self.operation.id

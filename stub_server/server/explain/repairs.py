@@ -11,6 +11,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+import orjson
+
 from ...contract.document import JSON, Document, Operation
 from ...contract.lifecycles import Lifecycle
 from ...contract.source import Json
@@ -121,27 +123,16 @@ def _mend_member(s: Situation, schema: Json, body: Any, entry: Detail, example: 
 def _mend_parameter(s: Situation, name: str, why: str) -> None:
     """Replace a parameter by a value that the contract accepts, or leave it out."""
     sent = dict(parse_qsl(s.question.query, keep_blank_values=True, errors="replace"))
-    given = sent.pop(name, ABSENT)
+    given: Any = sent.pop(name, ABSENT)
     for parameter in s.operation.parameters:
         if parameter.place == "query" and parameter.name == name:
-            value = _fitting_value(s, parameter.schema, given)
-            if value is not None:
-                sent[name] = value
+            schema = s.mender.resolve(parameter.schema)
+            text = "" if given is ABSENT else given
+            value = s.mender.value(schema, (cast_of(schema) or str)(text), s.later)
+            if value is not ABSENT:
+                sent[name] = value if isinstance(value, str) else orjson.dumps(value).decode()
     query = urlencode(sent, safe=":,", quote_via=quote)
     s.change(f"query.{name}", given, sent.get(name, ABSENT), why, query=query)
-
-
-def _fitting_value(s: Situation, schema: Json, given: Any) -> str | None:
-    """The text of a parameter's value that the contract accepts, near to the one that was sent."""
-    schema = s.mender.resolve(schema)
-    if given is ABSENT:
-        given = ""
-    value = s.mender.value(schema, (cast_of(schema) or str)(given), s.later)
-    if value is ABSENT:
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
 
 
 def example_of(operation: Operation, document: Document) -> Any:
