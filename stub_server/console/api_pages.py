@@ -33,21 +33,12 @@ _OF_READERS = (
     *KEY_HEADERS,
 )
 """Headers that decide what the reader of a page may see."""
-_LONGEST = 300_000  # bytes of an answer that is shown as text
 
 
 class Shown(NamedTuple):
-    """An answer.
-
-    Of one that is no text only its size is shown, of a long text the beginning; `request` is None
-    where the journal has none.
-    """
+    """An answer, with the pages of what was made; `request` is None where the journal has none."""
 
     reply: Reply
-    media: str
-    content: Any
-    text: str | None
-    is_cut: bool
     request: str | None
     links: list[tuple[str, str]]
 
@@ -179,17 +170,13 @@ def _page(attempt: Attempt, shown: Shown | None = None, *, is_tried: bool = True
         sheet=attempt.sheet,
         attempt=attempt,
         shown=shown,
+        is_text=is_text,
         is_tried=is_tried and attempt.is_offered,
     )
 
 
 def _shown(reply: Reply) -> Shown:
-    media = reply.headers.get("content-type", "").partition(";")[0]
-    content = reply.json if media.endswith("json") else None
-    text = None
-    if content is None and is_text(media):
-        text = reply.body[:_LONGEST].decode("utf-8", "replace")
     kept = journaled(reply.request_id) if reply.request_id else None
-    made = links(kept, steps_of(kept)) if kept and kept["step"] is not None else []
-    is_cut = len(reply.body) > _LONGEST
-    return Shown(reply, media, content, text, is_cut, kept["id"] if kept else None, made)
+    if kept is None:
+        return Shown(reply, None, [])
+    return Shown(reply, kept["id"], links(kept, steps_of(kept)) if kept["step"] else [])

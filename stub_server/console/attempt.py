@@ -62,21 +62,11 @@ class Attempt:
         return found
 
     @property
-    def needs_credential(self) -> bool:
-        """Whether the operation asks for a token or key."""
-        return self.sheet.operation.scheme is not None
-
-    @property
     def authorization(self) -> str:
         """The header that carries the credential."""
         return self._value(
             "authorization", f"Bearer {self.sheet.credential}" if self.sheet.credential else ""
         )
-
-    @property
-    def takes_body(self) -> bool:
-        """Whether the operation takes JSON."""
-        return self.sheet.operation.body is not None
 
     @property
     def body(self) -> str:
@@ -121,8 +111,8 @@ class Attempt:
         return ""
 
     def _question(self, inputs: list[Input], authorization: str) -> Question:
-        path, query = self.sheet.path, list[tuple[str, str]]()
-        headers = {"authorization": authorization} if self.needs_credential else {}
+        operation, path, query = self.sheet.operation, self.sheet.path, list[tuple[str, str]]()
+        headers = {"authorization": authorization} if operation.scheme else {}
         for each in inputs:
             if each.place == "path":
                 path = path.replace(f"{{{each.name}}}", each.value)
@@ -130,10 +120,10 @@ class Attempt:
                 query.append((each.name, each.value))
             elif each.place == "header" and each.value:
                 headers[each.name.lower()] = each.value
-        body = self.body.encode("utf-8", "replace") if self.takes_body else b""
+        body = self.body.encode("utf-8", "replace") if operation.body is not None else b""
         if body:
             headers["content-type"] = JSON
-        return Question(self.sheet.operation.method, path, urlencode(query), headers, body)
+        return Question(operation.method, path, urlencode(query), headers, body)
 
     def _value(self, field: str, working: str) -> str:
         return self._sent.get(field, working).replace("\r\n", "\n")
