@@ -144,9 +144,7 @@ class File:
 
     async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
-        data = self._contract(
-            work, stand_ins(work.sandbox, work.server.settings.url + work.prefix) if is_live else {}
-        )
+        data = self._contract(work, stand_ins(work.sandbox) if is_live else {})
         data = data if part is None else part.cut(data)
         if self.media == b"application/json":
             return orjson.dumps(data)
@@ -155,26 +153,15 @@ class File:
 
     def _contract(self, work: Work, found: Mapping[str, str]) -> Json:
         """The contract of a sandbox's server, with the ids that were found in place of its own."""
-        body, others = self._whole, work.server.settings.url.encode() + b"/s/"
-        changes = {example.encode() + b"/s/": _OTHERS for example in self.named.get("baseUrl", ())}
-        for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
-            body = body.replace(old, new)
-        data: Json = orjson.loads(body)
-        for server, written in zip(
-            data.get("servers", ()), self.data.get("servers", ()), strict=True
-        ):
-            path = self._path_of(written["url"])
-            if path is not None:
-                server["url"] = work.server.settings.url + work.prefix + path.rstrip("/")
-        return data
-
-    def _path_of(self, url: str) -> str | None:
-        """The path of a server that the contract names, below the address of this one;
-        None for one elsewhere.
-        """
+        body, url = self._whole, work.server.settings.url
+        changes = replacements(self.named, found)
         for example in self.named.get("baseUrl", ()):
-            url = url.removeprefix(example)
-        return url if url[:1] in ("", "/") else None
+            changes[f"{example}/s/".encode()] = _OTHERS
+            changes[example.encode()] = (url + work.prefix).encode()
+        changes[_OTHERS] = f"{url}/s/".encode()
+        for old, new in changes.items():
+            body = body.replace(old, new)
+        return orjson.loads(body)
 
 
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:

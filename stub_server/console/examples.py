@@ -68,7 +68,7 @@ _RECORDS = {
 """By the names of `x-example-records`."""
 
 
-def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
+def stand_ins(sandbox: Sandbox) -> dict[str, str]:
     """The sandbox's values by the names of `x-example-records`, without those that it has
     no record for.
     """
@@ -78,7 +78,6 @@ def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
         "merchantId": store.merchant.id,
         "userId": store.merchant.user_id,
         "publicKey": public_key,
-        "baseUrl": base_url,
     }
     firsts: dict[str, str] = {}
     key = store.api_keys.holder("public_key", public_key)
