@@ -31,7 +31,7 @@ _LINKED = 8  # changes whose pages the line about an action leads to
 _LOST = {
     "is_refused": True,
     "title": "The request",
-    "message": "A fault rule dropped the connection.",
+    "said": {"message": "A fault rule dropped the connection."},
 }
 
 
@@ -76,19 +76,14 @@ def done() -> JsonObject | None:
     operation = contracts().operation(found["operationId"])
     said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
     steps = steps_of(found)
-    is_refused = found["status"] is None or found["status"] >= 400
-    sandbox = said.get("sandbox") if found["status"] == 201 else None
     return {
         "request": ident,
-        "is_refused": is_refused,
+        "is_refused": found["status"] is None or found["status"] >= 400,
         "title": _title(found, operation),
         "status": found["status"],
-        "message": said.get("message") if is_refused else None,
+        "said": said,
         "undo": _undo(found, said, has_changed=found["step"] is not None or steps != []),
         "links": links(found, steps),
-        "now": said.get("now"),
-        "fired": said.get("fired"),
-        "made": sandbox.get("name") if isinstance(sandbox, dict) else None,
     }
 
 
