@@ -2,7 +2,7 @@
 to try.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from flask import Response, abort, g, render_template, request
@@ -22,7 +22,7 @@ from .guide_pages import guide_page
 from .leaves import operation_text
 from .programs import MARKDOWN, markdown, wanted
 from .sheet import Sheet
-from .site import Group, beside, contracts, pages
+from .site import Groups, beside, contracts, pages
 
 _OF_READERS = (
     "host",
@@ -52,20 +52,22 @@ def list_operations() -> str:
     return render_template(
         "api.html",
         text=text,
-        groups=list(_among(found, known.groups)),
-        controls=list(_among(found, known.controls)),
+        groups=_among(found, known.groups),
+        controls=_among(found, known.controls),
         events=sorted(found.intersection(known.api.events)),
         documented=sum(each.is_documented for each in known.api.operations.values()),
         total=len(known.api.operations),
     )
 
 
-def _among(names: set[str], groups: list[Group]) -> Iterator[Group]:
+def _among(names: set[str], groups: Groups) -> Groups:
     """The groups with those of their operations that have these names."""
-    for group in groups:
-        found = tuple(each for each in group.operations if each.id in names)
-        if found:
-            yield Group(group.name, group.description, found)
+    found = {}
+    for tag, operations in groups.items():
+        chosen = [each for each in operations if each.id in names]
+        if chosen:
+            found[tag] = chosen
+    return found
 
 
 @beside.get(f"{DOCS}/<path:ident>")
@@ -105,13 +107,13 @@ def try_operation(ident: str) -> str:
 
 def try_page(ident: str, sent: Mapping[str, str] | None = None) -> str:
     """The form of an operation with values that work, but for those that are given."""
-    return _page(Attempt(_own_sheet(ident), sent))
+    return _page(Attempt(own_sheet(ident), sent))
 
 
 @pages.post("/try/<path:ident>")
 def send_operation(ident: str) -> str | tuple[str, int]:
     """Send what the form says, and show the answer beside it; with `only=code` the code alone."""
-    attempt = Attempt(_own_sheet(ident), request.form)
+    attempt = Attempt(own_sheet(ident), request.form)
     if not attempt.is_offered:
         abort(404)
     if request.form.get("only") == "code":
@@ -119,7 +121,7 @@ def send_operation(ident: str) -> str | tuple[str, int]:
     return _page(attempt, _shown(g.client.send(attempt.question)))
 
 
-def _own_sheet(ident: str) -> Sheet:
+def own_sheet(ident: str) -> Sheet:
     """The operation with the examples and credentials of this sandbox.
 
     Raises Refused to those who may not see them.

@@ -65,8 +65,8 @@ def create_console(
         sessions=sessions,
         leaves=leaves,
         guide=Guide(root, [*leaves.entries()]),
-        groups=list(grouped(document)),
-        controls=list(grouped(control)),
+        groups=grouped(document),
+        controls=grouped(control),
     )
     for module in iter_modules([str(Path(__file__).parent)]):
         if module.name.endswith("_pages"):  # they add their views to the blueprints

@@ -6,7 +6,6 @@ from urllib.parse import quote, urlencode
 
 from flask import abort, g, request
 
-from ..contract.document import Document
 from ..contract.source import JsonObject
 from .client import Refused
 from .filters import from_zone, in_field, read_json, words
@@ -98,14 +97,6 @@ def query(fields: list[Field], **further: Any) -> JsonObject:
     page = request.args.get("page", "")
     asked = {each.name: from_zone(each.value) for each in fields}
     return asked | {"page": page} | further
-
-
-def example_of(ident: str) -> Any:
-    """A body that works for an operation of the API: the contract's first example, with
-    ids of this sandbox.
-    """
-    live = Document(g.client.get("/openapi.json"))
-    return next(iter(live.examples(live.operations[ident].raw["requestBody"])), {})
 
 
 def filled(ident: str) -> tuple[str, str, JsonObject | None]:

@@ -2,11 +2,11 @@
 by one click.
 """
 
-from flask import Response, abort, g, render_template
+from flask import Response, g, render_template
 
 from ..contract.source import JsonObject
 from .actions import show_done
-from .forms import example_of
+from .api_pages import own_sheet
 from .programs import front_text, is_for_people, markdown
 from .site import beside, contracts, pages
 
@@ -35,10 +35,8 @@ def overview() -> str | Response:
 @pages.post("/begin/order")
 def place_order() -> Response:
     """Place an order as the example of the contract does."""
-    operation = contracts().api.operations.get(_PLACES)
-    if operation is None:
-        abort(404)
-    return show_done(g.client.change("POST", operation.path, example_of(_PLACES)))
+    sheet = own_sheet(_PLACES)
+    return show_done(g.client.write("POST", sheet.path, sheet.body))
 
 
 def _pending_order() -> JsonObject | None:

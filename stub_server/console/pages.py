@@ -34,8 +34,6 @@ from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-_USUAL = (f"{DOCS}/", "/swagger", "/redoc")
-"""Where documentation is looked for that `/docs` has here."""
 # views at a time, and as many actions of each sandbox, which may wait: others are served all the
 # same
 _THREADS = 4
@@ -235,4 +233,4 @@ def console_pages(console: Console) -> dict[str, Page]:
     ]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
     moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))
-    return pages | dict.fromkeys(_USUAL, _to(DOCS)) | moved | {f"{GUIDE}/": _to(GUIDE)}
+    return pages | moved | {f"{DOCS}/": _to(DOCS), f"{GUIDE}/": _to(GUIDE)}

@@ -123,6 +123,8 @@ def _bounds(node: Json, kind: str, unit: str) -> str:
     there are none.
     """
     low, high = node.get(f"min{kind}"), node.get(f"max{kind}")
+    if node.get("exclusiveMinimum"):
+        return f" above {low}, at most {high}"
     if low is not None and high is not None:
         return f" of {low} to {high}{unit}" if unit else f" from {low} to {high}"
     if high is not None:

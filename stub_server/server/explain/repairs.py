@@ -181,10 +181,9 @@ def another_record(s: Situation) -> None:
 def _another_plan(s: Situation, projects: list[str]) -> None:
     """The order for another plan, if possible one of the project that the body names."""
     wanted = str(s.member("projectId")).lower()
+    projects.sort(key=lambda ident: ident != wanted)
     plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in projects]
-    plans.sort(
-        key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"]))
-    )
+    plans.sort(key=lambda row: projects.index(row.public["projectId"]))
     plans.sort(key=lambda row: row.public["status"] != "active")
     if plans:
         s.set_member("projectId", plans[0].public["projectId"], _FITS)
