@@ -55,8 +55,6 @@ def list_operations() -> str:
         groups=_among(found, known.groups),
         controls=_among(found, known.controls),
         events=sorted(found.intersection(known.api.events)),
-        documented=sum(each.is_documented for each in known.api.operations.values()),
-        total=len(known.api.operations),
     )
 
 
@@ -86,7 +84,7 @@ def operation(ident: str) -> str | Response:
     credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
     sheet = _sheet(ident, document, credentials)
     if is_markdown:
-        return markdown(operation_text(sheet, known.api.events))
+        return markdown(operation_text(sheet))
     attempt = Attempt(sheet)
     is_tried = credentials != {} and "visitor" in g
     return _page(attempt, is_tried=is_tried)

@@ -78,12 +78,11 @@ class Shelf:
     """The files of a server: each is made once for a state of a sandbox, and once for strangers;
     so is the compressed one.
 
-    One is made at a time. They are handed out one after the other, with others served between: it
-    takes a millisecond to send one.
+    One is made at a time.
     """
 
     def __init__(self) -> None:
-        self._making, self._turn = asyncio.Lock(), asyncio.Lock()
+        self._making = asyncio.Lock()
         self._made: OrderedDict[Key, bytes] = OrderedDict()
 
     async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> bytes:
@@ -96,8 +95,6 @@ class Shelf:
         self._made.move_to_end(key)
         if len(self._made) > _MOST:
             self._made.popitem(last=False)
-        async with self._turn:
-            await asyncio.sleep(0)
         return found
 
 

@@ -108,9 +108,6 @@ def _documented(text: str) -> Iterator[Found]:
     """Operations, error codes, events and sections of the guide that have all words."""
     for each in contracts().guide.search(text, 2 * _MOST, some=False):
         kind, _, name = each.page.partition(": ")
-        if each.path.startswith(f"{DOCS}/"):
-            yield Found(kind.lower(), name or each.heading, each.path)
-        elif each.heading == each.page:
-            yield Found("guide", each.page, each.path)
-        else:
-            yield Found("guide", f"{each.page}: {each.heading}", each.path)
+        if not each.path.startswith(f"{DOCS}/"):
+            kind, name = "guide", f"{each.page}: {each.heading}"
+        yield Found(kind.lower(), name or each.heading, each.path)

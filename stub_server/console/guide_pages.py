@@ -16,11 +16,12 @@ _FOUND = 5  # sections that a search answers to a program, unless it asks for mo
 _WORDS = 64  # words of each: five lines
 
 
-@beside.get(GUIDE, defaults={"address": ""})
+@beside.get(GUIDE)
+@beside.get(f"{GUIDE}.md")
 @beside.get(f"{GUIDE}/<path:address>")
-def show(address: str) -> Response | str:
+def show(address: str = "") -> Response | str:
     """A page, or on the index what a search finds."""
-    known, kind = contracts().guide, wanted(address)
+    known, kind = contracts().guide, wanted(request.path)
     address = address if address in known.pages else address.removesuffix(".md")
     query = request.args.get("q", "").replace("\0", " ").strip()[:_LONGEST] if not address else ""
     page = known.pages.get(address)

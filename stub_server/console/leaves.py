@@ -7,20 +7,20 @@ examples.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 from shlex import quote
 from typing import Any
 
 from flask import render_template
 
-from ..contract.document import JSON, Document, Operation
-from ..contract.source import Json, JsonObject
+from ..contract.document import Document, Operation
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .attempt import Attempt
 from .fields import rows
 from .guide.guide import Entry
-from .sheet import Answer, Sheet
+from .sheet import Sheet
 
 MOST = 4_800
 """Bytes of a page: some 1,200 tokens."""
@@ -87,28 +87,27 @@ class Leaves:
             return self._event(name)
         return None
 
+    def answers(self, code: str) -> list[tuple[str, int]]:
+        """The operations that answer a code, with the statuses that it comes with."""
+        found = []
+        for _, each in self.every:
+            for status, answer in each.responses.items():
+                if code in answer.codes:
+                    found.append((each.id, status))
+        return found
+
     def statuses(self, code: str) -> list[int]:
         """The statuses that a code comes with."""
-        found = {
-            status
-            for _, each in self.every
-            for status, answer in each.responses.items()
-            if code in answer.codes
-        }
+        found = {status for _, status in self.answers(code)}
         alone = self.codes[code].get("status")
         return sorted(found | ({alone} if alone else set()))
 
     def _code(self, code: str) -> str:
-        where = [
-            each.id
-            for _, each in self.every
-            if any(code in answer.codes for answer in each.responses.values())
-        ]
         return _page(
             "code",
             code=code,
             rule=self.codes[code],
-            where=where,
+            where=list(dict(self.answers(code))),
             statuses=self.statuses(code),
             examples=self._examples(code),
         )
@@ -130,37 +129,23 @@ class Leaves:
         return _page("event", name=name, event=event, example=shortened(event["example"]))
 
 
-def operation_text(sheet: Sheet, events: Mapping[str, Json]) -> str:
+def operation_text(sheet: Sheet) -> str:
     """The page of an operation or control: parameters, body, an example, errors and events."""
-    operation = sheet.operation
-    parts = {
-        "sheet": sheet,
-        "operation": operation,
-        "parameters": [
-            (place, row)
-            for place, rows in sheet.parameters
-            for row in rows
-            if row.name not in _SAID_ONCE
-        ],
-        "command": _command(sheet),
-        "successes": [
-            (answer, _example(answer)) for answer in sheet.answers if answer.status < 300
-        ],
-        "anywhere": _ANYWHERE,
-        "usual": [
-            status
-            for status, each in sorted(operation.responses.items())
-            if _ANYWHERE & {*each.codes}
-        ],
-        "events": [name for name in operation.emits if name in events],
-    }
-    request = sheet.request
+    command, request = _command(sheet), sheet.request
     for depth, shows_answer, is_short in product(_DEPTHS, (True, False), (False, True)):
         bodies = [
             (part, [row for row in part.fields if row.above.count(".") < depth]) for part in request
         ]
         found = _page(
-            "operation", bodies=bodies, shows_answer=shows_answer, is_short=is_short, **parts
+            "operation",
+            sheet=sheet,
+            operation=sheet.operation,
+            said_once=_SAID_ONCE,
+            anywhere=_ANYWHERE,
+            command=command,
+            bodies=bodies,
+            shows_answer=shows_answer,
+            is_short=is_short,
         )
         if len(found.encode()) <= MOST:
             break
@@ -179,14 +164,6 @@ def _command(sheet: Sheet) -> str:
     if body and quote(body) in curl:
         curl = curl.replace(quote(body), quote(compact(json.loads(body))))
     return curl.replace("$AUTH", '"Authorization: Bearer $TOKEN"').replace("--data-raw", "-d")
-
-
-def _example(answer: Answer) -> Any:
-    """The first JSON that an answer shows."""
-    for part in answer.parts:
-        if part.media == JSON and part.examples:
-            return part.examples[0].value
-    return None
 
 
 def _page(kind: str, **content: Any) -> str:

@@ -107,12 +107,6 @@ def whole_guide() -> Response:
     return plain_text("\n".join(parts))
 
 
-@programs.get("/guide.md")
-def guide_index() -> Response:
-    """The index of the guide as Markdown."""
-    return markdown(addressed(contracts().guide.text("", f"{request.script_root}/"), ""))
-
-
 def front_text() -> str:
     """What a program reads first."""
     known = contracts()
