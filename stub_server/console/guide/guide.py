@@ -29,11 +29,6 @@ _BESIDE = {
     "fixtures/scenarios/README.md": "scenarios",
 }
 """Files elsewhere that pages refer to, with their addresses."""
-_FACTORS = dict.fromkeys((_INDEX, "README.md", "docs/architecture.md", "CHANGELOG.md"), 0.3)
-"""How much less than a reference a page counts in a search: it leads to others, or is about the
-sandbox itself.
-"""
-_TASKS = 1.5  # how much more a page of a task counts
 _ASKING = re.compile(
     "a|about|an|and|are|be|can|could|do|does|exists?|for|from|get|has|have|how|i|if|in|into|is|it|list|many|me|my"
     "|of|often|on|one|or|our|should|so|that|the|their|there|this|to|was|we|were|what|when|where|which|who|why|will|with"
@@ -208,7 +203,9 @@ class Guide:
                 " sections MATCH ? ORDER BY heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ?"
                 # behind the method
                 " OR instr(text, ?) BETWEEN 4 AND 8 AND path LIKE '/docs/%' DESC,"
-                " bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
+                # pages of tasks count more than the reference
+                " bm25(sections, 0, 4, 12, 1) * CASE WHEN path GLOB '/guide/*' AND path NOT GLOB"
+                " '/guide/*/*' THEN 1.5 ELSE 1 END LIMIT ?",
                 (_FROM, _TO, words_shown, asked, *names, _MOST),
             ).fetchall()
         return [Result(*row) for row in rows]
@@ -248,16 +245,15 @@ class Guide:
         finalize(self, database.close)
         database.execute(
             "CREATE VIRTUAL TABLE sections USING fts5"
-            "(path UNINDEXED, page, heading, text, factor UNINDEXED, asked UNINDEXED,"
+            "(path UNINDEXED, page, heading, text, asked UNINDEXED,"
             " tokenize = 'porter unicode61 remove_diacritics 2')"
         )
-        database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?)", self._rows())
+        database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?, ?)", self._rows())
         return database
 
-    def _rows(self) -> Iterator[tuple[str, str, str, str, float, str]]:
-        for name, address in self._addresses.items():
+    def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        for address in self._addresses.values():
             page = self.pages[address]
-            factor = _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0)
             for part in page.sections:
                 if not part.text:
                     continue
@@ -265,11 +261,11 @@ class Guide:
                 if part.level > 1:
                     path += f"#{part.anchor}"
                 asked = " ".join(_asked(part.heading))
-                yield path, page.title, part.heading, part.text, factor, asked
+                yield path, page.title, part.heading, part.text, asked
         for entry in self.entries:
             path, text = f"/docs/{entry.name}", entry.text.replace("`", "")
             asked = " ".join(_asked(entry.summary))
-            yield path, entry.kind, entry.name, text, 1.0, asked
+            yield path, entry.kind, entry.name, text, asked
 
 
 def marked(excerpt: str) -> str:
