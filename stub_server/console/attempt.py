@@ -95,7 +95,8 @@ class Attempt:
         for each in self.inputs:
             is_blank = each.required and not each.value
             filled.append(each._replace(value=_blank(each.name)) if is_blank else each)
-        asked = self._question(filled, self.authorization or "Bearer TOKEN")
+        token = "" if "authorization" in self._sent else "Bearer TOKEN"
+        asked = self._question(filled, self.authorization or token)
         found = snippets(asked, self.sheet.url, has_key=self.sheet.has_admin_key)
         return [found[0]._replace(text=found[0].text + self._files(asked.path)), *found[1:]]
 

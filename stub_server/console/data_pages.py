@@ -162,8 +162,8 @@ def edit_record(name: str, ident: str) -> str:
     updater = _item(resource, "PUT")
     if updater is None:
         abort(404)
-    body = _recorded(name, ident)["body"]
-    body["allowed_projects"] = None  # of an API key they are read as one text and sent as a list
+    # the projects of an API key are read as one text and sent as a list
+    body = _recorded(name, ident)["body"] | {"allowed_projects": None}
     known = contracts().api.resolve(updater.body or {}).get("properties", {})
     text = pretty({member: body[member] for member in known if body.get(member) is not None})
     shown = text if fits(text) else "{}"

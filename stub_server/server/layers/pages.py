@@ -21,13 +21,8 @@ from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
-_BELOW = (
-    *CONSOLE,
-    "/guide/",
-    f"{DOCS}/",
-    "/static/",
-    INBOX,
-)  # what paths begin with that are not listed
+_BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", "/static/", INBOX)
+"""What paths begin with that are not listed."""
 _OF_THE_API, _OF_THE_CONTROLS = "/v2/", f"{CONTROL}/"
 _FORM = b"application/x-www-form-urlencoded"
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
