@@ -9,6 +9,7 @@ from typing import Any
 from flask import Blueprint, Response, jsonify, render_template, request
 
 from .actions import plain_text
+from .client import ASKED
 from .site import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
@@ -71,13 +72,16 @@ def as_markdown(path: str) -> str:
 
 def lost(message: str, near: str | None) -> Response:
     """404 for a program, with the page that it may have meant."""
-    prefix = request.script_root
-    guess = f" Did you mean {prefix}{as_markdown(near)}?" if near else ""
-    text = f"{message}{guess} {prefix}/llms.txt lists the pages."
-    if wanted(request.path) == MARKDOWN:
-        return markdown(f"{text}\n", 404)
+    name, is_markdown = request.environ[ASKED], wanted(request.path) == MARKDOWN
+    prefix = "" if name == "default" else f"/s/{name}"
+    if near is not None:
+        page = as_markdown(near) if is_markdown else near
+        message += f" Did you mean {prefix}{page}?"
+    message += f" {prefix}/llms.txt lists the pages."
+    if is_markdown:
+        return markdown(f"{message}\n", 404)
     answer = jsonify(
-        {"error": True, "message": text, "code": "route_not_found", "status": 404, "details": []}
+        {"error": True, "message": message, "code": "route_not_found", "status": 404, "details": []}
     )
     answer.status_code = 404
     return answer
