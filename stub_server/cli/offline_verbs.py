@@ -31,7 +31,7 @@ TOOLS: Mapping[str, Sequence[str]] = {
 def init(tool: str, folder: Path, as_json: bool) -> None:
     """Write first tests, settings or a workflow for TOOL to FOLDER."""
     try:
-        written = _write_new(_files_of(tool, folder))
+        written = _write_new(_files_of(tool, folder), folder)
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
     text = "\n".join(written) or "Every file is there already."
@@ -51,14 +51,22 @@ def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
     return files
 
 
-def _write_new(files: Mapping[Path, bytes]) -> list[str]:
-    """Write the files that do not exist, and return their names.
+def _is_behind_link(target: Path, folder: Path) -> bool:
+    """Whether a folder between `folder` and what is in it leads elsewhere."""
+    between = target.parent.relative_to(folder)
+    return target.parent.resolve() != folder.resolve() / between
+
+
+def _write_new(files: Mapping[Path, bytes], folder: Path) -> list[str]:
+    """Write the files that do not exist in a folder, and return their names.
 
     Raises Unusable, before anything is written, where another file has one of the names.
     """
     new, other = [], []
     for target, content in files.items():
-        if not os.path.lexists(target):
+        if _is_behind_link(target, folder):
+            other.append(str(target.parent))
+        elif not os.path.lexists(target):
             new.append(target)
         elif target.is_symlink() or target.read_bytes() != content:
             other.append(str(target))

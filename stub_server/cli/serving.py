@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope, Send
 from ..app import PACKAGE, create_app, data_dir
 from ..core.problem import UnusableInput
 from ..core.shipped import FIXTURES
+from ..core.text import host_name, is_local, printable_lines
 from ..data.scenario import is_file
 from ..engine.kept import Trace
 from ..server.connection import ConnectionMonitor, Limits
@@ -134,33 +135,36 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
     try:
         _start(settings, listeners)
     except UnusableInput as error:
-        print(f"Error: {error}\nWaiting for a change …", file=sys.stderr)
+        print(f"Error: {printable_lines(str(error))}\nWaiting for a change …", file=sys.stderr)
         _refuse(str(error), listeners)
 
 
 def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
-    """Answer every request with 503 and the reason why the server cannot start, until a change ends
-    this process.
+    """Answer every request with 503, until a change ends this process. The reason why the server
+    cannot start has paths and lines of files: it is for this machine, by a name of its own.
     """
-    page = (
-        "<!doctype html><meta charset=utf-8><meta http-equiv=refresh"
-        f" content=1><pre>{escape(reason)}</pre>"
-    )
-    error = {
-        "error": True,
-        "message": reason,
-        "code": "sandbox_unavailable",
-        "status": 503,
-        "details": [],
-    }
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = f"req_{secrets.token_hex(12)}"
+        request_id, sent = f"req_{secrets.token_hex(12)}", Headers(scope=scope)
         headers = {"retry-after": "1", "x-request-id": request_id, "connection": "close"}
-        if "text/html" in Headers(scope=scope).get("accept", ""):
+        is_here = is_local(host_name(sent.get("host", ""))) and is_local(scope["client"][0])
+        shown = reason if is_here else "The server cannot start. Its log says why."
+        error = {
+            "error": True,
+            "message": shown,
+            "code": "sandbox_unavailable",
+            "status": 503,
+            "request_id": request_id,
+            "details": [],
+        }
+        if "text/html" in sent.get("accept", ""):
+            page = (
+                "<!doctype html><meta charset=utf-8><meta http-equiv=refresh"
+                f" content=1><pre>{escape(shown)}</pre>"
+            )
             response: Response = HTMLResponse(page, 503, headers)
         else:
-            response = JSONResponse({**error, "request_id": request_id}, 503, headers)
+            response = JSONResponse(error, 503, headers)
         await response(scope, receive, send)
 
     config = uvicorn.Config(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from shlex import quote
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -104,11 +105,11 @@ class Attempt:
         """The options of curl for a file that is sent or answered."""
         operation = self.sheet.operation
         if operation.uploads:
-            return f" -H 'Content-Type: {operation.uploads[0]}' --data-binary @FILE"
+            return f" -H {quote(f'Content-Type: {operation.uploads[0]}')} --data-binary @FILE"
         for status in operation.successes[:1]:
             media = operation.responses[status].media
             if media and not any(map(is_text, media)):
-                return f" -o {path.rpartition('/')[2]}"
+                return f" -o {quote(path.rpartition('/')[2])}"
         return ""
 
     def _question(self, inputs: list[Input], authorization: str) -> Question:

@@ -235,10 +235,8 @@ def traces_of(
         )
         for step in made[trace.id]:
             trace.note(step)
-        if body["caller"] is not None:  # as far as a recording knows him
-            trace.caller = Caller(
-                scopes=frozenset(), **{"subject": "", "merchant_id": ""} | body["caller"]
-            )
+        if body["caller"] is not None:
+            trace.caller = Caller(scopes=frozenset(), **body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
         if keeps_bodies:

@@ -191,7 +191,9 @@ def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:
-    lines = [*sandbox.refusals()]
+    from ..core.text import printable_lines
+
+    lines = [*map(printable_lines, sandbox.refusals())]
     if lines:
         report.sections.append(
             (f"sandbox {sandbox.name}: requests that were refused", "\n".join(lines))
@@ -204,7 +206,8 @@ def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -
         )
         file.write_bytes(sandbox.recording())
         report.sections.append((f"sandbox {sandbox.name}", f"stub-server replay {file}"))
-    lines = [*sandbox.failed_deliveries()]  # last, as it asks the API, which a recording would have
+    # last, as it asks the API, which a recording would have
+    lines = [*map(printable_lines, sandbox.failed_deliveries())]
     if lines:
         report.sections.append(
             (f"sandbox {sandbox.name}: deliveries that failed", "\n".join(lines))

@@ -200,6 +200,40 @@ def test_an_import_says_what_it_replaces_and_begins_a_journal(
     assert "step_not_kept" == there.control.post("/rewind", json={"to_request": old}).json()["code"]
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"path": "@evil.example/v2/customers"},
+        {"path": ".evil.example/v2/customers"},
+        {"status": 99},
+        {"caller": {"kind": "jwt", "key_id": None, "claims": {}, "subject": "x"}},
+    ],
+    ids=str,
+)
+def test_a_recording_of_requests_that_nobody_sends_is_refused(
+    here: Sandbox, there: Sandbox, odd: Json
+) -> None:
+    """The command that sends the first two again would give a token to another machine."""
+    file = changed(exported(here.control, requests=True), "request", lambda each: each.update(odd))
+    answer = there.control.post("/import", content=file, headers=HEADERS)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"])
+
+
+@pytest.mark.parametrize("details", ["5", "[1]", '[{"field":1,"code":"x","message":"y"}]', "[{}]"])
+def test_a_refusal_of_another_shape_in_a_recording_is_shown(
+    here: Sandbox, there: Sandbox, details: str
+) -> None:
+    refusal = {"answer": f'{{"message":"no","details":{details}}}', "status": 422, "after": None}
+    file = exported(here.control, requests=True)
+    imported(there.control, changed(file, "request", lambda each: each.update(refusal)))
+    (found,) = there.control.get("/requests").json()["requests"]
+    answer = there.control.get(f"/requests/{found['id']}")
+    assert (200, "no") == (
+        answer.status_code,
+        answer.json()["request"]["explanation"]["summary"],
+    )
+
+
 def created_by(side: Sandbox, body: Json) -> str:
     """The id of the request that makes a customer."""
     answer = side.api.post("/v2/customers", json=body)

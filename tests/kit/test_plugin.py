@@ -106,7 +106,9 @@ def test_a_request_of_another_test(sandbox_factory):
 def shop_with_a_receiver(shop):
     class Receiver(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
-            self.send_error(418)
+            self.send_response(418)
+            self.end_headers()
+            self.wfile.write(b"\\x1b[2J")
     with http.server.HTTPServer(("127.0.0.1", 0), Receiver) as server:
         threading.Thread(target=server.serve_forever).start()
         shop.deliver_to(f"http://127.0.0.1:{server.server_port}/hook", "order.paid")
@@ -305,7 +307,7 @@ def test_misuse_is_said_in_a_sentence(tmp_path: Path) -> None:
 def test_a_failed_test_shows_its_own_sandboxes_and_deliveries(tmp_path: Path) -> None:
     ended = run(tmp_path, OF_ONES_OWN)
     assert 1 == ended.returncode, ended.stdout
-    assert "/hook: 418" in ended.stdout
+    assert "/hook: 418 \\u001b[2J" in ended.stdout, "a receiver moves no cursor"
     assert "deliveries that failed" in ended.stdout
     assert "/v2/nowhere" not in ended.stdout
 

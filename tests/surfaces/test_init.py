@@ -74,6 +74,20 @@ def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
     assert not elsewhere.exists()
 
 
+@pytest.mark.promise("init-follows-no-link")
+def test_a_folder_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    elsewhere, new = tmp_path / "elsewhere", tmp_path / "new"
+    elsewhere.mkdir()
+    new.mkdir()
+    (new / ".github").symlink_to(elsewhere)
+    done = CliRunner().invoke(main, ["init", "github-actions", str(new)])
+    assert (2, True) == (done.exit_code, ".github/workflows exists already" in done.output)
+    assert {} == written(elsewhere)
+    (tmp_path / "link").symlink_to(elsewhere)  # the folder itself is the user's choice
+    done = CliRunner().invoke(main, ["init", "github-actions", str(tmp_path / "link")])
+    assert (0, 1) == (done.exit_code, len(written(elsewhere)))
+
+
 @pytest.mark.check
 def test_the_compose_file_keeps_its_schema_and_starts_a_server_that_others_can_call(
     tmp_path: Path,

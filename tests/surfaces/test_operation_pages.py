@@ -3,6 +3,7 @@ call that works.
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -69,6 +70,25 @@ def page(base: str, ident: str, **headers: str) -> str:
     answer = httpx2.get(f"{base}/docs/{ident}", headers=headers, verify=NO_TLS, timeout=30)
     assert (200, "text/html; charset=utf-8") == (answer.status_code, answer.headers["content-type"])
     return answer.text
+
+
+FILES = """\
+overlay: 1.0.0
+info: { title: Files, version: "1" }
+actions:
+  - target: $.paths['/v2/customers'].post.requestBody.content['application/json']
+    remove: true
+  - target: $.paths['/v2/customers'].post.requestBody.content
+    update: { "text/csv'; reboot; '": { schema: { type: string, format: binary } } }
+  - target: $.paths
+    update:
+      "/v2/x;reboot;":
+        get:
+          operationId: getPicture
+          tags: [Pictures]
+          security: []
+          responses: { "200": { description: One., content: { image/png: { schema: { type: string } } } } }
+"""
 
 
 def words(html: str) -> str:
@@ -238,6 +258,17 @@ def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) ->
     assert "nickname" not in words(page(live.url, "createCustomer"))
     assert "nickname assumed text of 2 to 5 characters" in words(html)
     assert '<a href="../docs/listCustomers"><code>listCustomers</code></a>' in html
+
+
+@pytest.mark.promise("contract-text-is-text")
+def test_names_of_a_contract_are_words_of_a_shell(serve: Serve, tmp_path: Path) -> None:
+    """Whoever wrote the overlay runs nothing where a call is pasted."""
+    file = tmp_path / "files.yaml"
+    file.write_text(FILES, encoding="utf-8")
+    url = serve(overlays=(file,)).url
+    upload = shlex.split(command(page(url, "createCustomer")))
+    assert ["-H", "Content-Type: text/csv'; reboot; '", "--data-binary", "@FILE"] == upload[-4:]
+    assert ["-o", "x;reboot;"] == shlex.split(command(page(url, "getPicture")))[-2:]
 
 
 @pytest.mark.promise("contract-text-is-text")

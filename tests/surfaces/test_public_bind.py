@@ -47,6 +47,18 @@ def test_without_an_admin_key_the_control_surface_is_shut(
 
 
 @pytest.mark.promise("control-closed-without-key")
+@pytest.mark.parametrize("key", [None, "a-long-admin-key"])
+@pytest.mark.parametrize("before", ["*", "**", "*%2f", "*@evil.example"])
+def test_a_target_that_begins_otherwise_leads_past_no_key(
+    serve: Serve, before: str, key: str | None, public: dict[str, Any]
+) -> None:
+    """HTTP has such a target for OPTIONS; a parser takes it for other methods too."""
+    door = Door(serve(**public, admin_key=key, scenario="empty").port, "", "x")
+    for method, path in (("GET", "credentials"), ("GET", "requests"), ("POST", "sandboxes")):
+        refused(door.ask(method, f"{before}/_sandbox/{path}", token=None), 404, "route_not_found")
+
+
+@pytest.mark.promise("control-closed-without-key")
 def test_without_an_admin_key_no_control_key_opens_it(
     tmp_path: Path, public: dict[str, Any]
 ) -> None:

@@ -47,6 +47,18 @@ def test_a_line_says_what_was_asked_and_answered() -> None:
     ] == [re.sub(r"(\d\d\d) (\w+) (\w+ )?…", r"\1 \2 \3…", line) for line in lines]
 
 
+def test_a_flag_to_paste_is_one_word_of_a_shell() -> None:
+    """A stranger chooses the origin."""
+    with Process("--log", "requests") as server:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=30)
+        with contextlib.closing(connection):
+            headers = {"Origin": "https://shop.example;reboot $(reboot)"}
+            connection.request("GET", "/v2/plans", headers=headers)
+            connection.getresponse().read()
+        told = server.stop()
+    assert "--cors-origin 'https://shop.example;reboot $(reboot)' allows it" in told
+
+
 class Asked(Trace):
     """A request, which can be referred to weakly."""
 

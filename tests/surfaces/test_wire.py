@@ -3,6 +3,7 @@ no HTTP at all.
 """
 
 import json
+import shlex
 import socket
 from contextlib import suppress
 from typing import Any
@@ -100,6 +101,25 @@ def test_a_query_has_a_thousand_members(live: Live) -> None:
         assert exchange(live.port, "GET", head(live, path=f"{path}?{most}")).status != 414
         refused(exchange(live.port, "GET", head(live, path=f"{path}?{more}")), 414, "uri_too_long")
         refused(exchange(live.port, "GET", head(live, path=f"{path}?{many}")), 414, "uri_too_long")
+
+
+def test_a_command_of_a_strangers_target_calls_this_server(live: Live) -> None:
+    """It has a token: `http://127.0.0.1:4600*@evil.example/` would give it to another machine."""
+    sent = b"GET *@evil.example/v2/customers HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    ident = exchange(live.port, "GET", sent).header("x-request-id")
+    found = Door(live.port, "", "").ask("GET", f"/_sandbox/requests/{ident}", token=None).json()
+    (url,) = [word for word in shlex.split(found["request"]["curl"]) if word.startswith("http")]
+    assert f"{live.url}/*@evil.example/v2/customers" == url
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+@pytest.mark.parametrize("before", ["/x", "/console", "/docs", "/guide", "/pay"])
+def test_a_page_that_is_none_is_small(live: Live, before: str) -> None:
+    """Each link of a page had as many `../` as its path has slashes: eleven megabytes."""
+    sent = head(live, "Accept: text/html", path=before + "/a" * 30_000)
+    answer = exchange(live.port, "GET", sent)
+    assert 404 == answer.status
+    assert len(answer.body) < 100_000
 
 
 def taken(connection: socket.socket) -> int:

@@ -158,6 +158,14 @@ def test_a_small_answer_that_unpacks_to_gigabytes_is_not_unpacked() -> None:
         tracemalloc.stop()
 
 
+def test_a_compressed_answer_is_judged_up_to_the_size_of_a_plain_one() -> None:
+    """Two megabytes of `{},` are 40 of objects, and 26 kB could be a gigabyte."""
+    answer = (("Content-Encoding", "gzip"),)
+    for size, is_read in ((1_900_000, True), (2_200_000, False)):
+        packed = gzip.compress(bytes(size))
+        assert is_read == (decoded(ExchangeAnswer(200, answer, packed)) is not None)
+
+
 def test_nobody_needs_to_read_the_lines() -> None:
     """A closed pipe ends neither the judging nor the way to the report."""
 
@@ -249,6 +257,8 @@ def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
         assert b"Lena" in shown
         assert 403 == own(proxied, "exchanges", host="evil.example").status
         assert 403 == own(proxied, "exchanges", more="Origin: http://evil.example\r\n").status
+        elsewhere = "Sec-Fetch-Site: cross-site\r\n"  # an image has no Origin
+        assert 403 == own(proxied, "exchanges", more=elsewhere).status
         assert 404 == own(proxied, "other").status
         assert "hidden" not in "".join(proxied.lines)
 

@@ -11,7 +11,7 @@ from ...contract.document import Document, Operation
 from ...contract.secrets import LEFT_OUT
 from ...contract.source import Json, escaped
 from ...core.log import log
-from ...core.problem import Refusal
+from ...core.problem import Detail, Refusal
 from ...core.record import Body, object_in
 from ...core.text import shortened
 from ...engine.kept import Trace
@@ -95,9 +95,7 @@ class Explainer:
         """The explanation of a refusal, while no other one is made."""
         code, answer = trace.code or "", object_in(trace.answer or b"")
         rule = self._rules.get(code, _UNKNOWN)
-        refusal = Refusal(
-            str(answer.get("message", "")), code=code, details=answer.get("details", ())
-        )
+        refusal = Refusal(str(answer.get("message", "")), code=code, details=_details_in(answer))
         situation = self._situation(server, sandbox, trace, refusal)
         operations = situation.operations
         method = {"HEAD": "GET"}.get(trace.method, trace.method)
@@ -141,6 +139,18 @@ class Explainer:
         return Situation(
             self._mender, self._rehearsal, copy, merchant.id, question, refusal, self._rules
         )
+
+
+def _details_in(answer: Body) -> list[Detail]:
+    """The violations that an answer names; none where it is of a file, and of another shape."""
+    found = answer.get("details")
+    if not isinstance(found, list):
+        return []
+    return [each for each in found if isinstance(each, dict) and _is_detail(each)]
+
+
+def _is_detail(found: Body) -> bool:
+    return all(isinstance(found.get(name), str) for name in ("field", "code", "message"))
 
 
 async def _has_nearest(situation: Situation) -> bool:

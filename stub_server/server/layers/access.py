@@ -9,6 +9,7 @@ import hmac
 import re
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
+from shlex import quote
 
 from starlette.types import Receive, Scope, Send
 
@@ -167,7 +168,7 @@ def _origin(named: str) -> bytes:
 def _refused(origin: bytes) -> str:
     """What the terminal shows of an origin that may not read an answer."""
     shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
-    return f"origin {shown} was refused, --cors-origin {shown} allows it"
+    return f"origin {shown} was refused, --cors-origin {quote(shown)} allows it"
 
 
 def check_access(server: Server, request: Request, target: Target) -> None:

@@ -223,9 +223,12 @@ def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
     `forwarded_for` is the client of another server, which has sent the request on.
     """
     sent = tuple(scope["headers"])
+    path = _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"]
+    if path[:1] != "/":  # a target such as `*/x`: no rule about paths would see what it begins with
+        path = f"/{path}"
     return Request(
         scope["method"],
-        _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"],
+        path,
         scope["query_string"],
         sent,
         *by_name(sent),

@@ -25,6 +25,7 @@ _BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", "/static/", INBOX)
 """What paths begin with that are not listed."""
 _OF_THE_API, _OF_THE_CONTROLS = "/v2/", f"{CONTROL}/"
 _FORM = b"application/x-www-form-urlencoded"
+_LONGEST = 1_024  # characters of a page's path: each of its links has one `../` for each slash
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
@@ -93,8 +94,10 @@ class Pages:
 
     async def _show_console(self, scope: Scope, receive: Receive) -> Answer:
         request: Request = scope[REQUEST]
-        work = self._work(scope)
-        if not scope[TARGET].path.startswith(CONSOLE):
+        work, path = self._work(scope), scope[TARGET].path
+        if len(path) > _LONGEST:
+            raise NotFound("There is no such page.", code="route_not_found")
+        if not path.startswith(CONSOLE):
             return await _show(self._console, work, ALLOW)
         if request.method == "POST":
             work.trace.is_kept = False

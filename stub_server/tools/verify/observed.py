@@ -24,7 +24,7 @@ from .exchange import Answer, Exchange
 from .findings import Finding, Report, contract_of
 from .har import archive_of, entry_of
 from .merging import Ledger
-from .proxy import OWN, Passed
+from .proxy import JUDGED, OWN, Passed
 from .showing import Showing
 
 MOST = 5_000  # findings
@@ -164,8 +164,8 @@ class Watching:
 
 
 def decoded(answer: Answer) -> bytes | None:
-    """The decoded body of an answer; None where its encoding cannot be read here, or it is much
-    larger than it was sent.
+    """The decoded body of an answer; None where its encoding cannot be read here, or it is larger
+    than what is judged.
     """
     named = ",".join(answer.headers_named("content-encoding")).lower()
     if not {each.strip() for each in named.split(",")} <= _codings():
@@ -177,7 +177,7 @@ def decoded(answer: Answer) -> bytes | None:
             200, headers={"Content-Encoding": named}, stream=sent
         ).iter_bytes():
             body += piece
-            if len(body) > MOST_BYTES:
+            if len(body) > JUDGED:
                 return None
     except httpx2.DecodingError:
         return None

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from ...core.text import host_name, is_local
+from ...server.layers.access import is_from_elsewhere
 from ...server.request import OF_CONNECTIONS
 from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
@@ -150,8 +151,11 @@ class Proxy:
 
     async def _owned(self, scope: Scope, path: str) -> Response:
         """Answer programs on this machine only."""
-        is_page = b"origin" in dict(scope["headers"])
-        if is_page or not _is_for_this_machine(scope) or not is_local(scope["client"][0]):
+        if (
+            is_from_elsewhere(dict(scope["headers"]))
+            or not _is_for_this_machine(scope)
+            or not is_local(scope["client"][0])
+        ):
             return _refusal(
                 403,
                 "Only programs on this machine may ask this. Use the address 127.0.0.1.",
