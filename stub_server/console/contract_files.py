@@ -24,7 +24,7 @@ from ..server.layers.security import sees_everything
 from ..server.reply import Answer, Headers
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
-from .examples import replacements, stand_ins
+from .examples import name_examples_of_paths, replacements, stand_ins
 from .slices import Slice
 
 NAMED = "x-example-records"
@@ -158,7 +158,9 @@ class File:
         changes[_OTHERS] = f"{url}/s/".encode()
         for old, new in changes.items():
             body = body.replace(old, new)
-        return orjson.loads(body)
+        data = orjson.loads(body)
+        name_examples_of_paths(data)
+        return data
 
 
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:

@@ -1,8 +1,12 @@
-"""The examples of the served contract: ids of the sandbox's records in them."""
+"""The examples of the served contract: ids of the sandbox's records in them, and those of
+paths.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ..contract.document import Document
+from ..contract.source import Json, operations_in
 from ..core.record import Body
 from ..data.keys import own_pair
 from ..engine.sandbox import Sandbox
@@ -124,3 +128,35 @@ def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> di
         if name in found
         for example in examples
     }
+
+
+def name_examples_of_paths(contract: Json) -> None:
+    """Give the example of each id in a path the names of its request's examples, else of the
+    answer's: tools that send examples pair those of one name.
+
+    What operations share is written out for that.
+    """
+    document, shared = Document(contract), set[str]()
+    for _, _, operation in operations_in(contract):
+        names = _names(operation.get("requestBody", {}))
+        for status, answer in operation["responses"].items():
+            if status.startswith("2"):
+                names = names or _names(document.resolve(answer))
+        for number, each in enumerate(operation.get("parameters", ())):
+            parameter = dict(document.resolve(each))
+            if names and parameter["in"] == "path" and "example" in parameter:
+                example = {"value": parameter.pop("example")}
+                parameter["examples"] = {name: example for name in names}
+                operation["parameters"][number] = parameter
+            else:
+                shared.add(each.get("$ref", "").rpartition("/")[2])
+    parameters = contract["components"]["parameters"]
+    for name in parameters.keys() - shared:
+        del parameters[name]
+
+
+def _names(message: Json) -> list[str]:
+    """The names of the examples of a request or an answer."""
+    return [
+        name for media in message.get("content", {}).values() for name in media.get("examples", ())
+    ]

@@ -144,7 +144,8 @@ class Sheet:
         What ends a sandbox names none: it may be the one that is read.
         """
         schema = self.document.resolve(raw["schema"])
-        example = raw.get("example", schema.get("example"))
+        shown = [example["value"] for example in raw.get("examples", {}).values()]
+        example = shown[0] if shown else raw.get("example", schema.get("example"))
         if example is None and raw["name"] == _SANDBOX_NAME and self.operation.method != "DELETE":
             return self.name
         return None if example is None else in_one_line(example)

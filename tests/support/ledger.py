@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from stub_server.contract.document import Operation
 
-from .contract import document
+from .contract import document, served
 from .refusals import ANYWHERE
 
 CONTROL = "/_sandbox"
@@ -75,8 +75,7 @@ def serves_the_contract(origin: str, module: str) -> bool:
 
 @cache
 def _promised_paths() -> object:
-    # examples stand with each path that is served
-    return _without_examples(json.loads(json.dumps(document().raw["paths"])))
+    return _without_examples(served()["paths"])
 
 
 def _without_examples(node: object) -> object:
