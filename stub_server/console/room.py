@@ -67,7 +67,7 @@ def _fitted(text: str, most: int) -> Shown:
     html = str(escape(text)).encode()
     shown = html[:most].decode(errors="ignore")
     is_cut = len(html) > most
-    if is_cut and ";" not in shown[shown.rfind("&") :]:  # in the middle of `&amp;`
+    if is_cut and shown.rfind("&") > shown.rfind(";"):  # in the middle of `&amp;`
         shown = shown[: shown.rfind("&")]
     g.room = _room() - len(html[:most])
     return Shown(Markup(shown), is_cut)  # noqa: S704 - it is escaped
