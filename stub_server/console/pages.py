@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
-from ..core.problem import Forbidden
+from ..core.problem import Forbidden, NotFound
 from ..core.slices import BackgroundWorker
 from ..server.layers import inside
 from ..server.layers.access import check_control
@@ -28,7 +28,7 @@ from ..server.layers.routing import DOCS
 from ..server.reply import Answer, Headers
 from ..server.request import CONTROL, LARGEST_BODY
 from ..server.work import Work
-from .client import ASK, ASKED, VISITOR, Ask
+from .client import ASK, ASKED, LOST, VISITOR, Ask
 from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 
 if TYPE_CHECKING:
@@ -93,15 +93,19 @@ class Console:
         environ = _environ(work)
         environ[ASK] = self._asking(work, asked)
         environ[ASKED], environ[VISITOR] = name, self._visitor(work)
+        lost = environ[LOST] = list[NotFound]()
         is_action = work.request.method == "POST"
         threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
         try:
             with work.server.waiting.take(name):
-                return await threads.run(partial(copy_context().run, _answer, app, environ))
+                answer = await threads.run(partial(copy_context().run, _answer, app, environ))
         finally:
             for each in asked:
                 each.cancel()
             asked.clear()
+        if lost:
+            raise lost.pop()  # else it and its traceback would refer to each other
+        return answer
 
     def _asking(self, work: Work, asked: list[Future[Reply]]) -> Ask:
         """What a view asks with: it waits in its thread for what is `asked` in the event loop."""

@@ -6,10 +6,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from flask import Blueprint, Response, jsonify, render_template, request
+from flask import Blueprint, Response, render_template, request
 
+from ..core.problem import NotFound
 from .actions import plain_text
-from .client import ASKED
+from .client import LOST
 from .site import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
@@ -59,9 +60,9 @@ def _accepted() -> dict[str, float]:
     return {name: quality for name, quality in request.accept_mimetypes if quality}
 
 
-def markdown(text: str, status: int = 200) -> Response:
+def markdown(text: str) -> Response:
     """A page as Markdown."""
-    return Response(text, status, mimetype=MARKDOWN)
+    return Response(text, mimetype=MARKDOWN)
 
 
 def as_markdown(path: str) -> str:
@@ -71,20 +72,14 @@ def as_markdown(path: str) -> str:
 
 
 def lost(message: str, near: str | None) -> Response:
-    """404 for a program, with the page that it may have meant."""
-    name, is_markdown = request.environ[ASKED], wanted(request.path) == MARKDOWN
-    prefix = "" if name == "default" else f"/s/{name}"
+    """Have a program refused, with the page that it may have meant."""
+    advice = "/llms.txt lists the pages."
     if near is not None:
-        page = as_markdown(near) if is_markdown else near
-        message += f" Did you mean {prefix}{page}?"
-    message += f" {prefix}/llms.txt lists the pages."
-    if is_markdown:
-        return markdown(f"{message}\n", 404)
-    answer = jsonify(
-        {"error": True, "message": message, "code": "route_not_found", "status": 404, "details": []}
-    )
-    answer.status_code = 404
-    return answer
+        page = as_markdown(near) if wanted(request.path) == MARKDOWN else near
+        advice = f"Did you mean {page}? {advice}"
+    refusal = NotFound(message, advice=advice, code="route_not_found")
+    request.environ[LOST].append(refusal)
+    return Response(status=404)
 
 
 def addressed(text: str, address: str, escape: Callable[[str], Any] = str) -> str:

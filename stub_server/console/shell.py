@@ -211,10 +211,9 @@ def failed(error: HTTPException) -> Response:
     """A path or a form that is none of these pages, with what it may have been."""
     path, similar = request.path, None
     if error.code == 404:
-        error.description = "There is no such page."
-        similar = _similar(path)
-    if path.startswith((f"{DOCS}/", f"{GUIDE}/")) and not is_for_people(path):
-        return lost(error.description or "", similar)
+        error.description, similar = "There is no such page.", _similar(path)
+        if not is_for_people(path):
+            return lost(error.description, similar)
     if "visitor" not in g:
         know_visitor()
     html = render_template("console/failed.html", error=error, similar=similar)

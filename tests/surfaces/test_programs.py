@@ -169,8 +169,11 @@ def test_a_wrong_address_names_the_nearest_page_and_where_to_begin(
 ) -> None:
     answer = reader.get(path)
     assert 404 == answer.status_code
-    assert f"Did you mean {near}" in answer.text
-    assert "/llms.txt" in answer.text
+    found = answer.json()
+    assert answer.headers["x-request-id"] == found["request_id"]
+    assert ("route_not_found", True, []) == (found["code"], found["error"], found["details"])
+    assert f"Did you mean {near}" in found["message"]
+    assert "/llms.txt" in found["message"]
 
 
 class Agent:
