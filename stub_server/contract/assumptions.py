@@ -38,7 +38,7 @@ _FORMATS = {
     "document": "CPF, CNPJ or passport number",
     "ip-network": "IP address or network",
 }
-_KINDS = {"integer": "whole number", "number": "number", "boolean": "true or false"}
+_KINDS = {"string": "text", "integer": "whole number", "boolean": "true or false"}
 _MOST_SHOWN = 12
 
 
@@ -159,17 +159,15 @@ def _plain(node: Json, document: Document) -> str:
     kind = node.get("type")
     if kind == "array":
         inner = _plain(node.get("items", {}), document)
-        return f"list of {inner}{_bounds(node, 'Items', ' entries')}"
+        different = ", all different" if node.get("uniqueItems") else ""
+        return f"list of {inner}{_bounds(node, 'Items', ' entries')}{different}"
     if kind == "object" or kind is None:
         return f"object{_bounds(node, 'Properties', ' fields')}"
-    return _FORMATS.get(node.get("format", ""), _of_kind(node, kind))
-
-
-def _of_kind(node: Json, kind: str) -> str:
-    """A text or a number, with its limits."""
+    name = _FORMATS.get(node.get("format", ""), _KINDS.get(kind, kind))
     if kind == "string":
-        return f"text{_bounds(node, 'Length', ' characters')}"
-    return f"{_KINDS.get(kind, kind)}{_bounds(node, 'imum', '')}"
+        return f"{name}{_bounds(node, 'Length', ' characters')}"
+    steps = f", in steps of {node['multipleOf']}" if "multipleOf" in node else ""
+    return f"{name}{_bounds(node, 'imum', '')}{steps}"
 
 
 def _options(values: list[Any]) -> str:

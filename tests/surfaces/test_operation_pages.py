@@ -260,6 +260,13 @@ def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) ->
     assert '<a href="../docs/listCustomers"><code>listCustomers</code></a>' in html
 
 
+def test_a_page_says_every_limit_of_a_value(live: Live) -> None:
+    shown = words(page(live.url, "createOrder"))
+    assert "number from 0.01 to 999999.99, in steps of 0.01" in shown
+    assert "e-mail address of at most 254 characters" in shown
+    assert "of 1 to 50 entries, all different" in words(page(live.url, "createApiKey"))
+
+
 @pytest.mark.promise("contract-text-is-text")
 def test_names_of_a_contract_are_words_of_a_shell(serve: Serve, tmp_path: Path) -> None:
     """Whoever wrote the overlay runs nothing where a call is pasted."""
