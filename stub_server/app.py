@@ -6,7 +6,6 @@ Begin with the list in `_layers`.
 import asyncio
 import copy
 import logging
-import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
@@ -257,12 +256,7 @@ def _pages(server: Server, origins: Origins, console: Console) -> dict[str, Page
     """
     document, control = server.document, server.control
     files = contract_pages(document.raw, control.raw, CONTROL, origins)
-    codes = document.schema("ErrorCode")["enum"]
-    documented = [*document.operations, *control.operations, *codes, *document.events]
-    static = os.listdir(PACKAGE / "console" / "static")
-    return {path: file.answer for path, file in files.items()} | console_pages(
-        console, documented, static
-    )
+    return {path: file.answer for path, file in files.items()} | console_pages(console)
 
 
 def _agents(application: Callable[[], Application]) -> Page:

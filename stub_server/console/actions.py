@@ -26,10 +26,12 @@ _MAKES = {
     "sendTestWebhook": ("/console/webhooks/deliveries", "log"),
 }
 """Operations that make what has a page: its address, and the member of the answer."""
+_SOLD = ("orders", "subscriptions")
+_LINKED = 8  # changes whose pages the line about an action leads to
 _LOST = {
     "is_refused": True,
     "title": "The request",
-    "message": "A fault rule dropped the connection.",
+    "said": {"message": "A fault rule dropped the connection."},
 }
 
 
@@ -74,19 +76,14 @@ def done() -> JsonObject | None:
     operation = contracts().operation(found["operationId"])
     said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
     steps = steps_of(found)
-    is_refused = found["status"] is None or found["status"] >= 400
-    sandbox = said.get("sandbox") if found["status"] == 201 else None
     return {
         "request": ident,
-        "is_refused": is_refused,
+        "is_refused": found["status"] is None or found["status"] >= 400,
         "title": _title(found, operation),
         "status": found["status"],
-        "message": said.get("message") if is_refused else None,
+        "said": said,
         "undo": _undo(found, said, has_changed=found["step"] is not None or steps != []),
         "links": links(found, steps),
-        "now": said.get("now"),
-        "fired": said.get("fired"),
-        "made": sandbox.get("name") if isinstance(sandbox, dict) else None,
     }
 
 
@@ -131,27 +128,19 @@ def steps_of(found: JsonObject, most: int = 1) -> Any:
 
 
 def links(found: JsonObject, steps: list[JsonObject]) -> list[tuple[str, str]]:
-    """The pages of the order that a request of one step changed, else of the record that it made:
-    text and address.
-    """
+    """The pages of what a request of one step sold or made: text and address."""
     changes = steps[0]["changes"] if found["step"] is not None and steps else []
-    changed = {change["resource"]: change["id"] for change in reversed(changes)}
-    order = changed.get("orders")
-    inspected = g.client.find(f"{CONTROL}/orders/{order}") if order else None
-    if inspected is None:
-        for each in changes:
-            if each["change"] == "created":
-                address = here(f"/console/data/{each['resource']}/{each['id']}")
-                return [(f"The {singular(each['resource'])}", address)]
-        return []
-    leading = [
-        ("The order", here(f"/console/data/orders/{order}")),
-        ("Its pay page", pay_page(inspected)),
-    ]
-    if "subscriptions" in changed:
-        address = here(f"/console/data/subscriptions/{changed['subscriptions']}")
-        leading.append(("The subscription", address))
-    if found["deliveries"]:
+    leading = []
+    for each in changes[:_LINKED]:
+        kind, ident = each["resource"], each["id"]
+        is_made = each["change"] == "created" and kind != "webhook_logs"
+        if kind not in _SOLD and not is_made:
+            continue
+        leading.append((f"The {singular(kind)}", here(f"/console/data/{kind}/{ident}")))
+        inspected = g.client.find(f"{CONTROL}/orders/{ident}") if kind == "orders" else None
+        if inspected is not None:
+            leading.append(("Its pay page", pay_page(inspected)))
+    if leading and found["deliveries"]:
         leading.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
     return leading
 

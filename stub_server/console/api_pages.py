@@ -2,12 +2,12 @@
 to try.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from flask import Response, abort, g, render_template, request
 
-from ..contract.document import Document, Operation
+from ..contract.document import Document
 from ..contract.secrets import KEY_HEADERS
 from ..server.layers.inside import Question, Reply
 from ..server.layers.routing import DOCS
@@ -22,7 +22,7 @@ from .guide_pages import guide_page
 from .leaves import operation_text
 from .programs import MARKDOWN, markdown, wanted
 from .sheet import Sheet
-from .site import Group, beside, contracts, pages
+from .site import Groups, beside, contracts, pages
 
 _OF_READERS = (
     "host",
@@ -33,21 +33,12 @@ _OF_READERS = (
     *KEY_HEADERS,
 )
 """Headers that decide what the reader of a page may see."""
-_LONGEST = 300_000  # bytes of an answer that is shown as text
 
 
 class Shown(NamedTuple):
-    """An answer.
-
-    Of one that is no text only its size is shown, of a long text the beginning; `request` is None
-    where the journal has none.
-    """
+    """An answer, with the pages of what was made; `request` is None where the journal has none."""
 
     reply: Reply
-    media: str
-    content: Any
-    text: str | None
-    is_cut: bool
     request: str | None
     links: list[tuple[str, str]]
 
@@ -56,37 +47,25 @@ class Shown(NamedTuple):
 def list_operations() -> str:
     """The operations of the API and the controls, or those that a filter finds."""
     known, text = contracts(), request.args.get("q", "").strip()[:200]
-    wanted = text.lower().split()
+    words = text.lower().split()
+    found = {each.name for each in known.guide.entries if each.has(words)}
     return render_template(
         "api.html",
         text=text,
-        groups=list(_matching(known.groups, wanted)),
-        controls=list(_matching(known.controls, wanted)),
-        events=[name for name in sorted(known.api.events) if all(word in name for word in wanted)],
-        documented=sum(each.is_documented for each in known.api.operations.values()),
-        total=len(known.api.operations),
+        groups=_among(found, known.groups),
+        controls=_among(found, known.controls),
+        events=sorted(found.intersection(known.api.events)),
     )
 
 
-def _matching(groups: list[Group], wanted: list[str]) -> Iterator[Group]:
-    """The groups with the operations that have every word in name, path or text."""
-    for group in groups:
-        found = tuple(each for each in group.operations if _has(each, group, wanted))
-        if found:
-            yield Group(group.name, group.description, found)
-
-
-def _has(operation: Operation, group: Group, wanted: list[str]) -> bool:
-    raw = operation.raw
-    texts = (
-        operation.id,
-        operation.method,
-        contracts().home(operation.id)[0] + operation.path,
-        raw.get("summary", ""),
-        group.name,
-    )
-    where = " ".join((*texts, raw.get("description", ""))).lower()
-    return all(word in where for word in wanted)
+def _among(names: set[str], groups: Groups) -> Groups:
+    """The groups with those of their operations that have these names."""
+    found = {}
+    for tag, operations in groups.items():
+        chosen = [each for each in operations if each.id in names]
+        if chosen:
+            found[tag] = chosen
+    return found
 
 
 @beside.get(f"{DOCS}/<path:ident>")
@@ -105,7 +84,7 @@ def operation(ident: str) -> str | Response:
     credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
     sheet = _sheet(ident, document, credentials)
     if is_markdown:
-        return markdown(operation_text(sheet, known.api.events))
+        return markdown(operation_text(sheet))
     attempt = Attempt(sheet)
     is_tried = credentials != {} and "visitor" in g
     return _page(attempt, is_tried=is_tried)
@@ -114,7 +93,7 @@ def operation(ident: str) -> str | Response:
 def _page_of(text: str, name: str) -> Page:
     """A page of the contract as HTML; names of others lead to theirs."""
     tokens = parsed(text)
-    html = rendered(tokens, lambda target: target, contracts().guide.operation)
+    html = rendered(tokens, contracts().guide.operation)
     return Page("", name, html, sections(tokens))
 
 
@@ -126,13 +105,13 @@ def try_operation(ident: str) -> str:
 
 def try_page(ident: str, sent: Mapping[str, str] | None = None) -> str:
     """The form of an operation with values that work, but for those that are given."""
-    return _page(Attempt(_own_sheet(ident), sent))
+    return _page(Attempt(own_sheet(ident), sent))
 
 
 @pages.post("/try/<path:ident>")
 def send_operation(ident: str) -> str | tuple[str, int]:
     """Send what the form says, and show the answer beside it; with `only=code` the code alone."""
-    attempt = Attempt(_own_sheet(ident), request.form)
+    attempt = Attempt(own_sheet(ident), request.form)
     if not attempt.is_offered:
         abort(404)
     if request.form.get("only") == "code":
@@ -140,7 +119,7 @@ def send_operation(ident: str) -> str | tuple[str, int]:
     return _page(attempt, _shown(g.client.send(attempt.question)))
 
 
-def _own_sheet(ident: str) -> Sheet:
+def own_sheet(ident: str) -> Sheet:
     """The operation with the examples and credentials of this sandbox.
 
     Raises Refused to those who may not see them.
@@ -181,46 +160,23 @@ def _as_reader(path: str) -> Any:
 
 
 def _page(attempt: Attempt, shown: Shown | None = None, *, is_tried: bool = True) -> str:
-    known, sheet = contracts(), attempt.sheet
-    found = sheet.operation
     if "clock" not in g and "visitor" in g:
         try:
             g.clock = g.client.control("clock")
         except Refused:  # the call may have deleted the sandbox
             g.clock = None
-    api, is_control = known.api, sheet.base == CONTROL
-    # the control contract repeats those that it shows
-    lifecycles = known.control.lifecycles | api.lifecycles
-    scopes = {scope["name"]: scope for scope in api.scopes}
-    answers = sheet.answers
     return render_template(
         "operation.html",
-        sheet=sheet,
-        operation=found,
-        is_control=is_control,
-        scheme=api.raw["components"].get("securitySchemes", {}).get(found.scheme or "", {}),
-        scopes=[scopes.get(name, {"name": name}) for name in sorted(found.scopes)],
-        events=[(name, api.events.get(name, {})) for name in found.emits],
-        answers=answers,
-        headers={each.name: each for answer in reversed(answers) for each in answer.headers},
-        shared_headers=set.intersection(
-            *({each.name for each in answer.headers} for answer in answers)
-        ),
-        moves=sheet.moves(lifecycles),
-        drops=known.settings.unknown_fields == "ignore" and not is_control,
+        sheet=attempt.sheet,
         attempt=attempt,
         shown=shown,
+        is_text=is_text,
         is_tried=is_tried and attempt.is_offered,
     )
 
 
 def _shown(reply: Reply) -> Shown:
-    media = reply.headers.get("content-type", "").partition(";")[0]
-    content = reply.json if media.endswith("json") else None
-    text = None
-    if content is None and is_text(media):
-        text = reply.body[:_LONGEST].decode("utf-8", "replace")
     kept = journaled(reply.request_id) if reply.request_id else None
-    made = links(kept, steps_of(kept)) if kept and kept["step"] is not None else []
-    is_cut = len(reply.body) > _LONGEST
-    return Shown(reply, media, content, text, is_cut, kept["id"] if kept else None, made)
+    if kept is None:
+        return Shown(reply, None, [])
+    return Shown(reply, kept["id"], links(kept, steps_of(kept)) if kept["step"] else [])

@@ -16,7 +16,7 @@ from ..contract.document import Document
 from ..data.scenario import known_scenarios
 from ..server.layers.routing import DOCS
 from ..settings import Settings
-from .filters import FILTERS
+from .filters import FILTERS, TESTS
 from .guide.guide import Guide
 from .leaves import LEAF_FILTERS, Leaves
 from .pay_pages import payers
@@ -50,6 +50,7 @@ def create_console(
     application.jinja_env.filters.update(
         FILTERS | ROOM_FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted}
     )
+    application.jinja_env.tests.update(TESTS)
     leaves = Leaves(document, control)
     application.extensions[EXTENSION] = Contracts(
         api=document,
@@ -64,8 +65,8 @@ def create_console(
         sessions=sessions,
         leaves=leaves,
         guide=Guide(root, [*leaves.entries()]),
-        groups=list(grouped(document)),
-        controls=list(grouped(control)),
+        groups=grouped(document),
+        controls=grouped(control),
     )
     for module in iter_modules([str(Path(__file__).parent)]):
         if module.name.endswith("_pages"):  # they add their views to the blueprints

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from ..contract.document import JSON
 from ..contract.secrets import KEY_HEADERS
-from ..server.curl import command
 from ..server.layers.inside import Question
 from .sheet import Sheet
 from .snippets import Snippet, snippets
@@ -56,16 +55,12 @@ class Attempt:
                     continue
                 field = f"{place}.{row.name}"
                 working = row.example if row.required and row.example is not None else ""
-                options = row.allowed or (("true", "false") if row.type == "boolean" else ())
+                is_switch = row.type.startswith("true or false")
+                options = row.allowed or (("true", "false") if is_switch else ())
                 hint = "" if row.required else row.example or row.default or ""
                 value = self._value(field, working)
                 found.append(Input(field, row.name, place, value, row.required, options, hint))
         return found
-
-    @property
-    def needs_credential(self) -> bool:
-        """Whether the operation asks for a token or key."""
-        return self.sheet.operation.scheme is not None
 
     @property
     def authorization(self) -> str:
@@ -73,11 +68,6 @@ class Attempt:
         return self._value(
             "authorization", f"Bearer {self.sheet.credential}" if self.sheet.credential else ""
         )
-
-    @property
-    def takes_body(self) -> bool:
-        """Whether the operation takes JSON."""
-        return self.sheet.operation.body is not None
 
     @property
     def body(self) -> str:
@@ -98,28 +88,33 @@ class Attempt:
         return [*blank, *(["FILE"] if self.sheet.operation.uploads else [])]
 
     @property
-    def curl(self) -> str:
-        """The request as a curl command with ids and a key of this sandbox; placeholders
+    def code(self) -> list[Snippet]:
+        """The request in three languages, with ids and a key of this sandbox; placeholders
         are in capitals.
         """
-        operation, sheet, inputs = self.sheet.operation, self.sheet, self.inputs
-        filled = [
-            each._replace(value=each.value or _blank(each.name)) if each.required else each
-            for each in inputs
-        ]
-        asked = self._question(filled, self.authorization or "Bearer TOKEN")
-        curl = command(*asked[:5], base_url=sheet.url, has_admin_key=sheet.has_admin_key)
-        success = next((each for status, each in operation.responses.items() if status < 300), None)
+        filled = []
+        for each in self.inputs:
+            is_blank = each.required and not each.value
+            filled.append(each._replace(value=_blank(each.name)) if is_blank else each)
+        token = "" if "authorization" in self._sent else "Bearer TOKEN"
+        asked = self._question(filled, self.authorization or token)
+        found = snippets(asked, self.sheet.url, has_key=self.sheet.has_admin_key)
+        return [found[0]._replace(text=found[0].text + self._files(asked.path)), *found[1:]]
+
+    def _files(self, path: str) -> str:
+        """The options of curl for a file that is sent or answered."""
+        operation = self.sheet.operation
         if operation.uploads:
-            media = quote(f"Content-Type: {operation.uploads[0]}")
-            curl = f"{curl} -H {media} --data-binary @FILE"
-        elif success is not None and success.media and not any(map(is_text, success.media)):
-            curl = f"{curl} -o {quote(asked.path.rpartition('/')[2])}"
-        return curl or ""
+            return f" -H {quote(f'Content-Type: {operation.uploads[0]}')} --data-binary @FILE"
+        for status in operation.successes[:1]:
+            media = operation.responses[status].media
+            if media and not any(map(is_text, media)):
+                return f" -o {quote(path.rpartition('/')[2])}"
+        return ""
 
     def _question(self, inputs: list[Input], authorization: str) -> Question:
-        path, query = self.sheet.path, list[tuple[str, str]]()
-        headers = {"authorization": authorization} if self.needs_credential else {}
+        operation, path, query = self.sheet.operation, self.sheet.path, list[tuple[str, str]]()
+        headers = {"authorization": authorization} if operation.scheme else {}
         for each in inputs:
             if each.place == "path":
                 path = path.replace(f"{{{each.name}}}", each.value)
@@ -127,15 +122,10 @@ class Attempt:
                 query.append((each.name, each.value))
             elif each.place == "header" and each.value:
                 headers[each.name.lower()] = each.value
-        body = self.body.encode("utf-8", "replace") if self.takes_body else b""
+        body = self.body.encode("utf-8", "replace") if operation.body is not None else b""
         if body:
             headers["content-type"] = JSON
-        return Question(self.sheet.operation.method, path, urlencode(query), headers, body)
-
-    @property
-    def code(self) -> list[Snippet]:
-        """The same request in three languages."""
-        return snippets(self.question, self.sheet.url, has_key=self.sheet.has_admin_key)
+        return Question(operation.method, path, urlencode(query), headers, body)
 
     def _value(self, field: str, working: str) -> str:
         return self._sent.get(field, working).replace("\r\n", "\n")

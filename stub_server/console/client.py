@@ -20,8 +20,9 @@ from ..server.layers.inside import Question, Reply
 from ..server.request import CONTROL
 
 ASK, ASKED, VISITOR = "stub_server.ask", "stub_server.sandbox", "stub_server.visitor"
+LOST = "stub_server.lost"
 """Where the environment of a page's request has the function that asks, the name of the sandbox,
-and who asks.
+who asks, and a list for the refusal of a program that asks for no page.
 """
 
 

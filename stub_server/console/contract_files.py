@@ -21,27 +21,16 @@ from ..core.problem import Refusal
 from ..server.layers.access import Origins, check_control
 from ..server.layers.hosts import is_local_host
 from ..server.layers.security import sees_everything
-from ..server.reply import Answer
+from ..server.reply import Answer, Headers
 from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server.work import Work
-from .examples import aim, replacements, stand_ins, with_examples_of_parameters
+from .examples import name_examples_of_paths, replacements, stand_ins
 from .slices import Slice
 
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
 _MOST = 64  # files that are kept
-_OF_FILES = (
-    b"etag",
-    b"cache-control",
-    b"content-length",
-    b"last-modified",
-    b"vary",
-    b"date",
-    b"expires",
-)
-"""Headers that files have anew."""
-_WORTH_IT = 1_024  # bytes that are compressed
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
 
 Key = tuple[Hashable, ...]
@@ -76,30 +65,9 @@ def _sees_records(work: Work, origins: Origins) -> bool:
     return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
-async def as_file(
-    answer: Answer, request: Request, pack: Callable[[], Awaitable[bytes]] | None = None
-) -> Answer:
-    """An answer that shows no key: 304 where the client has it, compressed where it
-    asks for that.
-
-    `pack` returns the body compressed where that is kept.
-    """
-    if answer.status != 200:
-        return answer
-    body = answer.body
-    accepted = parse_accept_header(request.headers.get(b"accept-encoding", b"").decode("latin-1"))
-    is_packed = len(body) > _WORTH_IT and accepted.quality("gzip") > 0
-    digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
-    etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
-    headers = [(name, value) for name, value in answer.headers if name not in _OF_FILES]
-    headers += [(b"etag", etag), (b"cache-control", b"private, no-cache")]
-    asked = request.headers.get(b"if-none-match", b"")
-    if digest in asked or asked == b"*":
-        return Answer(304, headers)
-    if is_packed:
-        body = await (_packed(body) if pack is None else pack())
-        headers.append((b"content-encoding", b"gzip"))
-    return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
+def _takes_gzip(request: Request) -> bool:
+    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
+    return parse_accept_header(accepted).quality("gzip") > 0
 
 
 async def _packed(body: bytes) -> bytes:
@@ -110,12 +78,11 @@ class Shelf:
     """The files of a server: each is made once for a state of a sandbox, and once for strangers;
     so is the compressed one.
 
-    One is made at a time. They are handed out one after the other, with others served between: it
-    takes a millisecond to send one.
+    One is made at a time.
     """
 
     def __init__(self) -> None:
-        self._making, self._turn = asyncio.Lock(), asyncio.Lock()
+        self._making = asyncio.Lock()
         self._made: OrderedDict[Key, bytes] = OrderedDict()
 
     async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> bytes:
@@ -128,8 +95,6 @@ class Shelf:
         self._made.move_to_end(key)
         if len(self._made) > _MOST:
             self._made.popitem(last=False)
-        async with self._turn:
-            await asyncio.sleep(0)
         return found
 
 
@@ -137,8 +102,7 @@ class Shelf:
 class File:
     """One file: the contract as JSON or YAML.
 
-    `named` are the values of examples by kind of record. `is_control` is that of the control
-    surface.
+    `named` are the values of examples by kind of record.
     """
 
     data: Json
@@ -146,7 +110,6 @@ class File:
     named: Mapping[str, list[str]]
     origins: Origins
     shelf: Shelf
-    is_control: bool
 
     @cached_property
     def _whole(self) -> bytes:
@@ -160,16 +123,25 @@ class File:
             part.check(self.data)
         key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
         body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
-        pack = partial(self.shelf.take, (*key, b"gzip"), partial(_packed, body))
-        return await as_file(Answer(200, [(b"content-type", self.media)], body), work.request, pack)
+        digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
+        is_packed = _takes_gzip(work.request)
+        etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
+        headers: Headers = [
+            (b"content-type", self.media),
+            (b"etag", etag),
+            (b"cache-control", b"private, no-cache"),
+        ]
+        asked = work.request.headers.get(b"if-none-match", b"")
+        if digest in asked or asked == b"*":
+            return Answer(304, headers)
+        if is_packed:
+            body = await self.shelf.take((*key, b"gzip"), partial(_packed, body))
+            headers.append((b"content-encoding", b"gzip"))
+        return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
     async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
         """The file with the records of a sandbox, or with the examples of the contract."""
-        data = self._contract(
-            work, stand_ins(work.sandbox, work.server.settings.url + work.prefix) if is_live else {}
-        )
-        if is_live and self.is_control:
-            aim(data, work.sandbox)
+        data = self._contract(work, stand_ins(work.sandbox) if is_live else {})
         data = data if part is None else part.cut(data)
         if self.media == b"application/json":
             return orjson.dumps(data)
@@ -178,26 +150,17 @@ class File:
 
     def _contract(self, work: Work, found: Mapping[str, str]) -> Json:
         """The contract of a sandbox's server, with the ids that were found in place of its own."""
-        body, others = self._whole, work.server.settings.url.encode() + b"/s/"
-        changes = {example.encode() + b"/s/": _OTHERS for example in self.named.get("baseUrl", ())}
-        for old, new in (changes | replacements(self.named, found) | {_OTHERS: others}).items():
-            body = body.replace(old, new)
-        data = with_examples_of_parameters(orjson.loads(body))
-        for server, written in zip(
-            data.get("servers", ()), self.data.get("servers", ()), strict=True
-        ):
-            path = self._path_of(written["url"])
-            if path is not None:
-                server["url"] = work.server.settings.url + work.prefix + path.rstrip("/")
-        return data
-
-    def _path_of(self, url: str) -> str | None:
-        """The path of a server that the contract names, below the address of this one;
-        None for one elsewhere.
-        """
+        body, url = self._whole, work.server.settings.url
+        changes = replacements(self.named, found)
         for example in self.named.get("baseUrl", ()):
-            url = url.removeprefix(example)
-        return url if url[:1] in ("", "/") else None
+            changes[f"{example}/s/".encode()] = _OTHERS
+            changes[example.encode()] = (url + work.prefix).encode()
+        changes[_OTHERS] = f"{url}/s/".encode()
+        for old, new in changes.items():
+            body = body.replace(old, new)
+        data = orjson.loads(body)
+        name_examples_of_paths(data)
+        return data
 
 
 def _as_yaml(data: Json) -> Generator[None, None, bytes]:
@@ -244,7 +207,5 @@ def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dic
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(
-                raw, media, named, origins, shelf, is_control=raw is control
-            )
+            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf)
     return pages

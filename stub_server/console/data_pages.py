@@ -24,7 +24,6 @@ from .site import contracts, pages
 _LISTED, _VERSIONS = 25, 10
 _FIRST = ("search", "status", "name", "email", "code")
 """The filters that are in sight."""
-_NAMES = 12  # records that are called by name on the page of another
 
 
 class Resource(NamedTuple):
@@ -139,7 +138,8 @@ def records(name: str) -> str:
         ),
         filters=found["filters"],
         problem=found["problem"],
-        rows=[(row, [_member(row, column) for column in resource.columns]) for row in rows],
+        rows=rows,
+        member=_member,
         pagination=pagination,
         is_filtered=found["is_filtered"],
         creators=_creators(resource),
@@ -159,13 +159,11 @@ def edit_record(name: str, ident: str) -> str:
     too long for a page no member is filled in.
     """
     resource = _resource(name)
-    updater, getter = _item(resource, "PUT"), _item(resource, "GET")
+    updater = _item(resource, "PUT")
     if updater is None:
         abort(404)
-    if getter is None:  # an API key, whose projects are read as one text and sent as a list
-        body = _recorded(name, ident)["body"] | {"allowed_projects": None}
-    else:
-        body = _record(g.client.get(_filled(getter, resource, ident))) or {}
+    # the projects of an API key are read as one text and sent as a list
+    body = _recorded(name, ident)["body"] | {"allowed_projects": None}
     known = contracts().api.resolve(updater.body or {}).get("properties", {})
     text = pretty({member: body[member] for member in known if body.get(member) is not None})
     shown = text if fits(text) else "{}"
@@ -179,7 +177,7 @@ def one_record(name: str, ident: str) -> str:
     past = _recorded(name, ident)
     now = {} if past["is_gone"] else _now(resource, ident, past["body"])
     shown = past | now
-    body, relations = shown["body"], _relations((now.get("inspected") or {}) | shown["body"])
+    body = shown["body"]
     return render_template(
         "console/record.html",
         name=name,
@@ -188,8 +186,7 @@ def one_record(name: str, ident: str) -> str:
         references=_REFERENCES,
         title=title_of(body, ident),
         state=_state(resource, body),
-        relations=relations,
-        names=dict(_names(relations)),
+        names=dict(_names(now.get("inspected") or body)),
         further=_further(resource, ident),
         **shown,
     )
@@ -230,24 +227,11 @@ def _now(resource: Resource, ident: str, stored: JsonObject) -> JsonObject:
 # -- what they show
 
 
-def _relations(body: JsonObject) -> list[tuple[str, str, str]]:
-    """The records that one names: member, kind and id."""
-    found = [
-        (name, _REFERENCES[name], body[name])
-        for name in _REFERENCES
-        if isinstance(body.get(name), str)
-    ]
-    plans = body.get("planIds")
-    return found + [
-        ("planIds", "plans", each) for each in (plans if isinstance(plans, list) else ())
-    ]
-
-
-def _names(relations: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+def _names(body: JsonObject) -> Iterator[tuple[str, str]]:
     """What the records that one names are called, by their ids; of those that the merchant sees."""
-    for kind, ident in dict.fromkeys((kind, ident) for _, kind, ident in relations[:_NAMES]):
-        resource = RESOURCES[kind]
-        getter = _item(resource, "GET") if kind in kinds() else None
+    for member, kind in _REFERENCES.items():
+        resource, ident = RESOURCES[kind], str(body.get(member) or "")
+        getter = _item(resource, "GET") if ident and kind in kinds() else None
         found = getter and g.client.find(_filled(getter, resource, ident))
         if found:
             yield ident, title_of(_record(found) or {}, ident)

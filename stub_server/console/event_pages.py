@@ -4,12 +4,11 @@ by hand.
 
 from flask import Response, abort, g, render_template
 
-from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .actions import go
 from .addresses import here
 from .forms import listed
-from .site import contracts, pages
+from .site import pages
 
 _LISTED = 25
 
@@ -20,11 +19,7 @@ def events() -> str:
     found = listed(
         f"{CONTROL}/events", "listEvents", _LISTED, without=("id", "after", "wait"), events=[]
     )
-    return render_template(
-        "console/events.html",
-        subject_of=_subject,
-        **found,
-    )
+    return render_template("console/events.html", **found)
 
 
 @pages.get("/events/<ident>")
@@ -42,18 +37,5 @@ def one_event(ident: str) -> str | Response:
         "console/event.html",
         event=found[0],
         step=steps[0] if steps else None,
-        subject=_subject(found[0]),
         logs=logs,
-        description=contracts().api.events.get(found[0]["type"], {}).get("description", ""),
     )
-
-
-def _subject(event: JsonObject) -> tuple[str, str] | None:
-    """The kind and the id of the record that an event is about."""
-    key = contracts().api.events.get(event["type"], {}).get("payload_key", "")
-    subject = event["data"].get(key)
-    if not isinstance(subject, dict):
-        return None
-    if "webhookId" in subject:
-        return "webhooks", str(subject["webhookId"])
-    return (f"{key}s", str(subject["id"])) if "id" in subject else None

@@ -1,113 +1,120 @@
 """The examples of the served contract: ids of the sandbox's records in them, and those of
-parameters.
+paths.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from ..contract.document import Document
-from ..contract.lifecycles import Lifecycle
-from ..contract.source import METHODS, Json, JsonObject
+from ..contract.source import Json, operations_in
 from ..core.record import Body
 from ..data.keys import own_pair
 from ..engine.sandbox import Sandbox
 from ..engine.tables.store import Store
-from ..engine.tables.table import Table
 
-_LOOKED_AT = 100  # newest records among which another one is looked for
+_LOOKED_AT = 100  # newest records among which one that fits is looked for
 
 
-def stand_ins(sandbox: Sandbox, base_url: str) -> dict[str, str]:
+class Wanted(NamedTuple):
+    """The record that an example needs: its table; an index with the value that it has there, or
+    the name of an id that was found before; and what else it must be.
+
+    A spare one is ended or changed: it is not the first that the table has a name for.
+    """
+
+    table: str
+    by: str = ""
+    value: str = ""
+    fits: Callable[[Body, Store], object] | None = None
+    is_spare: bool = False
+
+
+def _is_for_sale(plan: Body, store: Store) -> bool:
+    """Whether a plan can be bought by boleto."""
+    return plan["status"] == "active" and "boleto" in plan["payment_methods"]
+
+
+def _is_idle(each: Body, store: Store) -> bool:
+    """Whether neither orders nor running subscriptions keep a plan or a project from being
+    deleted.
+    """
+    name = "planId" if "projectId" in each else "projectId"
+    return not store.running(name, each["id"]) and not store.orders.bucket(name, each["id"])
+
+
+def _is_reached(webhook: Body, store: Store) -> bool:
+    """Whether a webhook's receiver answers."""
+    return bool(webhook["last_delivery_status"] == "delivered")
+
+
+_RECORDS = {
+    "projectId": Wanted("projects"),
+    "planId": Wanted("plans", "projectId", "projectId"),
+    "otherPlanId": Wanted("plans", "projectId", "projectId", _is_for_sale, is_spare=True),
+    "idlePlanId": Wanted("plans", fits=_is_idle, is_spare=True),
+    "idleProjectId": Wanted("projects", fits=_is_idle, is_spare=True),
+    "spareProjectId": Wanted("projects", "status", "active", is_spare=True),
+    "productId": Wanted("products", "projectId", "projectId"),
+    "spareProductId": Wanted("products", "projectId", "projectId", is_spare=True),
+    "customerId": Wanted("customers"),
+    "orderId": Wanted("orders"),
+    "pendingOrderId": Wanted("orders", "status", "pending"),
+    "paidOrderId": Wanted("orders", "status", "paid"),
+    "disputedOrderId": Wanted("orders", "status", "disputed"),
+    "subscriptionId": Wanted("subscriptions", "planId", "planId"),
+    "activeSubscriptionId": Wanted("subscriptions", "status", "active"),
+    "pastDueSubscriptionId": Wanted("subscriptions", "status", "past_due"),
+    "webhookId": Wanted("webhooks", fits=_is_reached),
+    "spareWebhookId": Wanted("webhooks", is_spare=True),
+    "logId": Wanted("webhook_logs", "webhookId", "webhookId"),
+    "spareApiKeyId": Wanted("api_keys", is_spare=True),
+}
+"""By the names of `x-example-records`."""
+
+
+def stand_ins(sandbox: Sandbox) -> dict[str, str]:
     """The sandbox's values by the names of `x-example-records`, without those that it has
     no record for.
     """
     store, sample = sandbox.store, sandbox.origin.sample
-    plan = _kept(store.plans, sample.get("planId"))
-    project = _shown(store.plans, plan).get("projectId") or _kept(
-        store.projects, sample.get("projectId")
-    )
-    subscription = _newest(store.subscriptions, "planId", plan)
-    webhook = _other(
-        store.webhooks,
-        None,
-        lambda each: each["is_active"] and each["last_delivery_status"] == "delivered",
-    )
-    sets = sandbox.rules.lifecycles["Order"].sets
-    busy = {*sets["kept"], *sets["payable"]}
     public_key, _ = own_pair(sandbox)
-    key = store.api_keys.holder("public_key", public_key)
-    product = _newest(store.products, "projectId", project)
     found = {
-        "projectId": project,
-        "planId": plan,
-        "otherPlanId": _other(
-            store.plans,
-            plan,
-            lambda each: (
-                each["projectId"] == project
-                and each["status"] == "active"
-                and "boleto" in each["payment_methods"]
-            ),
-        ),
-        "customerId": _kept(store.customers, sample.get("customerId")),
-        "orderId": _kept(store.orders, sample.get("orderId")),
-        "lastOrderId": _shown(store.subscriptions, subscription).get("lastOrderId"),
-        "subscriptionId": subscription,
-        "productId": product,
-        "webhookId": webhook,
-        "logId": _newest(store.webhook_logs, "webhookId", webhook),
-        "apiKeyId": key,
-        "idlePlanId": _other(
-            store.plans, plan, lambda each: not _is_in_use(store, "planId", each["id"], busy)
-        ),
-        "idleProjectId": _other(
-            store.projects,
-            project,
-            lambda each: not _is_in_use(store, "projectId", each["id"], busy),
-        ),
-        "spareProjectId": _other(store.projects, project, lambda each: each["status"] == "active"),
-        "spareProductId": _other(
-            store.products, product, lambda each: each["projectId"] == project
-        ),
-        "spareWebhookId": _other(store.webhooks, webhook),
-        "spareApiKeyId": _other(store.api_keys, key),
         "merchantId": store.merchant.id,
         "userId": store.merchant.user_id,
         "publicKey": public_key,
-        "baseUrl": base_url,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    firsts: dict[str, str] = {}
+    key = store.api_keys.holder("public_key", public_key)
+    if key is not None:
+        found["apiKeyId"] = firsts["api_keys"] = key
+    for name, wanted in _RECORDS.items():
+        ident = sample.get(name)
+        if ident not in store.tables[wanted.table].keys:
+            first = firsts.get(wanted.table) if wanted.is_spare else None
+            ident = _newest(store, wanted, first, found)
+        if ident is not None:
+            found[name] = ident
+            firsts.setdefault(wanted.table, ident)
+    if "subscriptionId" in found:
+        last = store.subscriptions.peek(found["subscriptionId"]) or {}
+        found["lastOrderId"] = last.get("lastOrderId") or found.get("orderId", "")
+    return found
 
 
-def aim(document: JsonObject, sandbox: Sandbox) -> None:
-    """Have each example of a control that moves a record name one in a state from
-    which it moves.
-    """
-    for operation in Document(document).operations.values():
-        for lifecycle in sandbox.rules.lifecycles.values():
-            parameter = f"{lifecycle.resource[0].lower()}{lifecycle.resource[1:]}Id"
-            moves = [move for move in lifecycle.moves if operation.id in move.by]
-            own = [
-                move
-                for move in moves
-                if move.control and operation.id.startswith(move.control.partition("_")[0])
-            ]
-            from_ = {move.from_ for move in own or moves}
-            ident = _in_a_state(sandbox.store, lifecycle, from_) if from_ else None
-            for each in operation.raw.get("parameters", ()):
-                if ident is not None and each.get("name") == parameter:
-                    for example in each.get("examples", {}).values():
-                        example["value"] = ident
-
-
-def _in_a_state(store: Store, lifecycle: Lifecycle, states: Collection[str]) -> str | None:
-    """The newest record of a lifecycle in one of some states."""
-    table = next(
-        table for table in store.tables.values() if table.spec.schema == lifecycle.resource
-    )
-    if lifecycle.field not in table.spec.views.indexes:
-        return None
-    keys = [key for state in states for key in table.bucket(lifecycle.field, state)[-1:]]
-    return table.rows[max(keys)].id if keys else None
+def _newest(
+    store: Store, wanted: Wanted, first: str | None, found: Mapping[str, str]
+) -> str | None:
+    """The newest record that is wanted, besides the first; where there is none, the newest."""
+    table = store.tables[wanted.table]
+    keys = table.order
+    if wanted.by:
+        keys = table.bucket(wanted.by, found.get(wanted.value, wanted.value))
+    newest = [*keys[: -_LOOKED_AT - 1 : -1], *table.order[:-3:-1]]
+    others = [table.rows[key].id for key in newest if table.rows[key].id != first]
+    for ident in others:
+        if wanted.fits is None or wanted.fits(table.peek(ident) or {}, store):
+            return ident
+    return next(iter(others), None)
 
 
 def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> dict[bytes, bytes]:
@@ -123,112 +130,33 @@ def replacements(named: Mapping[str, list[str]], found: Mapping[str, str]) -> di
     }
 
 
-def _shown(table: Table, ident: str | None) -> Body:
-    """What a record shows, nothing where there is none."""
-    return (table.peek(ident) if ident is not None else None) or {}
+def name_examples_of_paths(contract: Json) -> None:
+    """Give the example of each id in a path the names of its request's examples, else of the
+    answer's: tools that send examples pair those of one name.
 
-
-def _kept(table: Table, ident: str | None) -> str | None:
-    """The id of a record if it still exists, else of the newest one in the table."""
-    if ident is not None and ident in table.keys:
-        return ident
-    return table.rows[table.order[-1]].id if len(table) else None
-
-
-def _newest(table: Table, index: str, value: object) -> str | None:
-    """The id of the newest record with a value, else of the newest one in the table."""
-    keys = table.bucket(index, value)
-    return table.rows[keys[-1]].id if keys else _kept(table, None)
-
-
-def _other(table: Table, ident: str | None, fits: Callable[[Body], object] = bool) -> str | None:
-    """Another record than `ident`, preferably one that fits: what ends or changes a record leaves
-    the first alone.
+    What operations share is written out for that.
     """
-    newest = (table.rows[key].id for key in table.order[: -_LOOKED_AT - 1 : -1])
-    others = [other for other in newest if other != ident]
-    return next(
-        (other for other in others if fits(_shown(table, other))), others[0] if others else None
-    )
+    document, shared = Document(contract), set[str]()
+    for _, _, operation in operations_in(contract):
+        names = _names(operation.get("requestBody", {}))
+        for status, answer in operation["responses"].items():
+            if status.startswith("2"):
+                names = names or _names(document.resolve(answer))
+        for number, each in enumerate(operation.get("parameters", ())):
+            parameter = dict(document.resolve(each))
+            if names and parameter["in"] == "path" and "example" in parameter:
+                example = {"value": parameter.pop("example")}
+                parameter["examples"] = {name: example for name in names}
+                operation["parameters"][number] = parameter
+            else:
+                shared.add(each.get("$ref", "").rpartition("/")[2])
+    parameters = contract["components"]["parameters"]
+    for name in parameters.keys() - shared:
+        del parameters[name]
 
 
-def _is_in_use(store: Store, name: str, ident: str, busy: Collection[str]) -> bool:
-    """Whether orders in a `busy` state or running subscriptions keep a plan or a project
-    from being deleted.
-    """
-    orders = sum(store.orders.count(f"{name}+status", (ident, status)) for status in busy)
-    return bool(orders or store.running(name, ident))
-
-
-# -- of parameters
-
-
-def with_examples_of_parameters(document: JsonObject) -> JsonObject:
-    """The document with an example of each id in a path for each example of the request or the
-    answer.
-
-    Tools that send examples pair those of one name. A parameter's file has one `example` for all
-    operations, or one by each name, so shared parameters are written out.
-    """
-    shared = document["components"].get("parameters", {})
-    if not any(_has_own_example(parameter) for parameter in shared.values()):
-        return document
-    whole = Document(document)
-    paths = {
-        path: {
-            key: _with_examples(value, whole) if key in METHODS else value
-            for key, value in item.items()
-        }
-        for path, item in document["paths"].items()
-    }
-    operations = (item[key] for item in paths.values() for key in item.keys() & METHODS)
-    named = {
-        str(each.get("$ref")).rpartition("/")[2]
-        for raw in operations
-        for each in raw.get("parameters", ())
-    }
-    others = {name: parameter for name, parameter in shared.items() if name in named}
-    return {
-        **document,
-        "paths": paths,
-        "components": {**document["components"], "parameters": others},
-    }
-
-
-def _with_examples(operation: JsonObject, document: Document) -> JsonObject:
-    if "parameters" not in operation:
-        return operation
-    answers = [
-        answer for status, answer in operation["responses"].items() if str(status).startswith("2")
-    ]
-    shown = {name: None for answer in answers for name in _examples(document.resolve(answer))}
-    names = _examples(operation.get("requestBody", {})) or list(shown)
-    parameters = []
-    for parameter in operation["parameters"]:
-        whole = document.resolve(parameter)
-        if _has_own_example(whole):
-            parameter = whole
-            if names:
-                parameter = {key: value for key, value in whole.items() if key != "example"}
-                parameter["examples"] = {name: {"value": _value_of(whole, name)} for name in names}
-        parameters.append(parameter)
-    return {**operation, "parameters": parameters}
-
-
-def _has_own_example(parameter: JsonObject) -> bool:
-    return parameter.get("in") == "path" and ("example" in parameter or "examples" in parameter)
-
-
-def _value_of(parameter: JsonObject, name: str) -> Json:
-    """The example of a parameter that goes with the operation's example of this name."""
-    if "example" in parameter:
-        return parameter["example"]
-    named = parameter["examples"]
-    return named.get(name, next(iter(named.values())))["value"]
-
-
-def _examples(message: JsonObject) -> list[str]:
+def _names(message: Json) -> list[str]:
     """The names of the examples of a request or an answer."""
     return [
-        name for media in message.get("content", {}).values() for name in media.get("examples", {})
+        name for media in message.get("content", {}).values() for name in media.get("examples", ())
     ]

@@ -18,23 +18,17 @@ from .site import pages
 
 _HERE, _RULES = "/console/faults", f"{CONTROL}/faults"
 _LISTED = 100  # rules, the most that a sandbox has
-_INTENTS = {
-    "slow": "Requests are slow",
-    "fails": "Requests fail",
-    "lost": "The change is made, the answer is lost",
-    "late": "Webhooks arrive late",
-    "twice": "Webhooks arrive twice",
-    "forged": "Webhooks are signed with a wrong key",
-    "dropped": "Webhooks are lost, and retried",
+_INTENTS: dict[str, tuple[str, JsonObject]] = {
+    "slow": ("Requests are slow", {"delay_ms": {"min": 800, "max": 3_000}}),
+    "fails": ("Requests fail", {"status": 503}),
+    "lost": ("The change is made, the answer is lost", {"drop_connection": "after"}),
+    "late": ("Webhooks arrive late", {"delay_ms": 5_000}),
+    "twice": ("Webhooks arrive twice", {"webhook_duplicate": True}),
+    "forged": ("Webhooks are signed with a wrong key", {"webhook_bad_signature": True}),
+    "dropped": ("Webhooks are lost, and retried", {"webhook_drop": True}),
 }
-"""What a rule of the form is for."""
-_WEBHOOKS: dict[str, JsonObject] = {
-    "twice": {"webhook_duplicate": True},
-    "forged": {"webhook_bad_signature": True},
-    "dropped": {"webhook_drop": True},
-}
-_WAITS = {"slow": {"min": 800, "max": 3_000}, "late": 5_000}
-"""Milliseconds, unless the form says how many."""
+"""What a rule of the form is for, and what it does unless the form says more."""
+_OF_WEBHOOKS = ("late", "twice", "forged", "dropped")
 _NUMBERS = ("after", "times", "share", "wait", "status")
 _COUNTED = 20  # rules of which it is said how many requests they would have met
 
@@ -90,24 +84,18 @@ def _asked() -> JsonObject:
     sent = {name: read_json(text) if name in _NUMBERS else text for name, text in filled.items()}
     intent = sent.get("intent", "")
     match = _given(sent, "operationId")
-    if intent in _WEBHOOKS or intent == "late":
+    if intent in _OF_WEBHOOKS:
         match = {"event": sent.get("event", "*")}
     when = _given(sent, "after", "times")
     if "share" in sent:
         share = sent["share"]
         when["probability"] = share if isinstance(share, str) else share / 100
-    return _given(sent, "name") | {"match": match, "when": when, "then": _consequence(intent, sent)}
-
-
-def _consequence(intent: str, sent: JsonObject) -> JsonObject:
-    """What the rule of the form does."""
-    if intent in _WEBHOOKS:
-        return _WEBHOOKS[intent]
-    if intent == "lost":
-        return {"drop_connection": "after"}
-    if intent in _WAITS:
-        return {"delay_ms": sent.get("wait", _WAITS[intent])}
-    return {"status": sent.get("status", 503)} | _given(sent, "code")
+    _, then = _INTENTS.get(intent, _INTENTS["fails"])
+    if "status" in then:
+        then = then | _given(sent, "status", "code")
+    if "delay_ms" in then and "wait" in sent:
+        then = {"delay_ms": sent["wait"]}
+    return _given(sent, "name") | {"match": match, "when": when, "then": then}
 
 
 def _given(sent: JsonObject, *names: str) -> JsonObject:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import orjson
 from flask import g
-from markupsafe import Markup
 
 from ..core.clock import EARLIEST, LATEST, iso, parse_iso
 
@@ -32,22 +31,6 @@ _ID = re.compile(
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
 _SHORTHAND = re.compile(r"\b(api|br|cpf|id|pix|qr|sku|url|utm)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
-_JOBS = {
-    "order.pay": "Order is paid",
-    "order.expire": "Order expires unless paid",
-    "order.refund": "Order is refunded",
-    "subscription.activate": "Trial ends",
-    "subscription.renew": "Next order is placed",
-    "subscription.resume": "Subscription resumes",
-    "subscription.end": "Period ends",
-    "subscription.charge": "Next order is placed",
-    "subscription.expire": "Subscription expires unless paid",
-    "webhook.attempt": "Webhook is sent",
-    "webhook.answer": "Webhook is sent",
-    "webhook.call_off": "Webhook is called off",
-}
-NOTHING = "\N{EN DASH}"
-_NOTHING = Markup('<span class="quiet">\N{EN DASH}</span>')
 _STAMPS = ("updatedAt", "updated_at")
 ZONES = {"brasilia": ("Brasília", -3 * 3_600_000), "utc": ("UTC", 0)}
 """The zones in which a visitor may read times: name, and milliseconds from UTC.
@@ -119,14 +102,9 @@ def from_zone(text: str) -> str:
 def clock_time(text: str | None) -> str:
     """An instant without its distance: `20 Nov 2026, 11:32:05`."""
     if not text or not _is_instant(text):
-        return text or NOTHING
+        return text or "\N{EN DASH}"
     local = in_zone(text)
     return f"{int(local[8:10])} {_MONTHS[int(local[5:7]) - 1]} {local[:4]}, {local[11:19]}"
-
-
-def time_of_day(text: str) -> str:
-    """The time alone: `11:32:05`."""
-    return in_zone(text)[11:19]
 
 
 def distance(text: str | None) -> str:
@@ -142,57 +120,9 @@ def distance(text: str | None) -> str:
     return f"in {found}" if away > 0 else f"{found} ago"
 
 
-def when(text: str | None) -> Markup:
-    """An instant of the sandbox's clock with its distance from now."""
-    if not text:
-        return _NOTHING
-    return Markup(
-        '<time datetime="{0}" title="{0}">{1} <span class="quiet nowrap">({2})</span></time>'
-    ).format(text, clock_time(text), distance(text))
-
-
-def ago(text: str | None) -> Markup:
-    """The distance alone, the instant in its title."""
-    if not text:
-        return _NOTHING
-    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(
-        text, distance(text) or clock_time(text)
-    )
-
-
-def short(ident: str | None) -> Markup:
-    """An id, shortened: whole in its title, and a button that copies it."""
-    if not ident:
-        return _NOTHING
-    shown = ident if len(ident) <= 14 else f"{ident[:8]}…{ident[-4:]}"
-    return Markup(
-        '<code class="id" title="{0}">{1}</code><button type="button" class="copy" data-copy="{0}"'
-        ' hidden><span class="unseen">Copy {0}</span></button>'
-    ).format(ident, shown)
-
-
-def duration(us: int | None) -> str:
-    """Microseconds as milliseconds."""
-    if us is None:
-        return NOTHING
-    return f"{us / 1000:.1f} ms" if us < 10_000 else f"{us / 1000:.0f} ms"
-
-
-def value(content: Any, name: str = "") -> Markup | str:
-    """A plain value as a table shows it: by its name an amount, by its form a time or an id."""
-    if content is None or content == "":
-        return _NOTHING
-    if isinstance(content, bool):
-        return "yes" if content else "no"
-    if isinstance(content, int | float):
-        return money(content) if _is_money(content, name) else f"{content:,}"
-    if isinstance(content, str):
-        if _is_instant(content):
-            return when(content)
-        if _ID(content):
-            return short(content)
-        return cut(content, 300)
-    return Markup("<code>{}</code>").format(cut(plain(content), 120))
+def amount(content: float, name: str = "") -> str:
+    """A number, by its name an amount of money."""
+    return money(content) if _is_money(content, name) else f"{content:,}"
 
 
 def cut(text: str, most: int = 80) -> str:
@@ -209,16 +139,6 @@ def words(name: str) -> str:
     """`totalAmount` -> `Total amount`, `next_billing_at` -> `Next billing at`."""
     found = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
     return _SHORTHAND.sub(lambda match: match[0].upper(), found[:1].upper() + found[1:])
-
-
-def job(name: str) -> str:
-    """A scheduled job in words."""
-    return _JOBS.get(name, name)
-
-
-def upper_first(text: str) -> str:
-    """A text with a capital at its beginning."""
-    return text[:1].upper() + text[1:]
 
 
 def singular(kind: str) -> str:
@@ -298,19 +218,15 @@ FILTERS = {
         money,
         clock_time,
         distance,
-        when,
-        ago,
-        short,
-        duration,
-        value,
+        amount,
         cut,
         read_json,
         words,
         singular,
         in_zone,
-        time_of_day,
-        upper_first,
-        job,
         in_one_line,
+        pretty,
     )
 }
+TESTS = {"instant": _is_instant, "identifier": lambda text: bool(_ID(text))}
+"""What the form of a text says."""

@@ -64,12 +64,11 @@ def _page_of_id(text: str) -> str | None:
         return f"/console/requests/{text}"
     if re.fullmatch(r"evt_[0-9A-Za-z]{1,40}", text):
         return f"/console/events/{text}"
-    known = contracts()
-    exact = {each.id.lower(): each.id for _, each in known.leaves.every}
-    if text.lower() in exact:
-        return f"{DOCS}/{exact[text.lower()]}"
+    for name in contracts().guide.names:
+        if text.lower() == name.lower():
+            return f"{DOCS}/{name}"
     if _UUID(text.lower()):
-        for resource in known.control.schema("StepResource")["enum"]:
+        for resource in contracts().control.schema("StepResource")["enum"]:
             if (
                 g.client.find(f"{CONTROL}/records/{resource}/{text.lower()}/history", {"limit": 1})
                 is not None
@@ -109,9 +108,6 @@ def _documented(text: str) -> Iterator[Found]:
     """Operations, error codes, events and sections of the guide that have all words."""
     for each in contracts().guide.search(text, 2 * _MOST, some=False):
         kind, _, name = each.page.partition(": ")
-        if each.path.startswith(f"{DOCS}/"):
-            yield Found(kind.lower(), name or each.heading, each.path)
-        elif each.heading == each.page:
-            yield Found("guide", each.page, each.path)
-        else:
-            yield Found("guide", f"{each.page}: {each.heading}", each.path)
+        if not each.path.startswith(f"{DOCS}/"):
+            kind, name = "guide", f"{each.page}: {each.heading}"
+        yield Found(kind.lower(), name or each.heading, each.path)

@@ -6,7 +6,6 @@ from urllib.parse import quote, urlencode
 
 from flask import abort, g, request
 
-from ..contract.document import Document
 from ..contract.source import JsonObject
 from .client import Refused
 from .filters import from_zone, in_field, read_json, words
@@ -35,20 +34,12 @@ def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list
     come first.
     """
     document = contracts().home(ident)[1]
-    operation = document.operations[ident]
-    described = {
-        raw["name"]: raw for raw in map(document.resolve, operation.raw.get("parameters", ()))
-    }
     found = []
-    for parameter in operation.parameters:
-        if parameter.place != "query" or parameter.name in _PAGING or parameter.name in without:
-            continue
-        help_ = described[parameter.name].get("description", "")
-        value = request.args.get(parameter.name, "")
-        schema = document.resolve(parameter.schema)
-        found.append(
-            field(parameter.name, document.resolve(schema.get("items", schema)), help_, value)
-        )
+    for raw in map(document.resolve, document.operations[ident].raw.get("parameters", ())):
+        name, schema = raw["name"], document.resolve(raw["schema"])
+        if raw["in"] == "query" and name not in (*_PAGING, *without):
+            one, value = document.resolve(schema.get("items", schema)), request.args.get(name, "")
+            found.append(field(name, one, raw.get("description", ""), value))
     return sorted(
         found, key=lambda each: first.index(each.name) if each.name in first else len(first)
     )
@@ -106,14 +97,6 @@ def query(fields: list[Field], **further: Any) -> JsonObject:
     page = request.args.get("page", "")
     asked = {each.name: from_zone(each.value) for each in fields}
     return asked | {"page": page} | further
-
-
-def example_of(ident: str) -> Any:
-    """A body that works for an operation of the API: the contract's first example, with
-    ids of this sandbox.
-    """
-    live = Document(g.client.get("/openapi.json"))
-    return next(iter(live.examples(live.operations[ident].raw["requestBody"])), {})
 
 
 def filled(ident: str) -> tuple[str, str, JsonObject | None]:

@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from .guide.guide import Page, marked, unmarked
 from .pages import GUIDE
-from .programs import HTML, JSON, addressed, lost, markdown, wanted
+from .programs import HTML, JSON, addressed, as_markdown, markdown, wanted
 from .site import beside, contracts
 
 _LONGEST = 200  # characters of a query
@@ -16,24 +16,21 @@ _FOUND = 5  # sections that a search answers to a program, unless it asks for mo
 _WORDS = 64  # words of each: five lines
 
 
-@beside.get(GUIDE, defaults={"address": ""})
+@beside.get(GUIDE)
+@beside.get(f"{GUIDE}.md")
 @beside.get(f"{GUIDE}/<path:address>")
-def show(address: str) -> Response | str:
+def show(address: str = "") -> Response | str:
     """A page, or on the index what a search finds."""
-    known, kind = contracts().guide, wanted(address)
+    known, kind = contracts().guide, wanted(request.path)
     address = address if address in known.pages else address.removesuffix(".md")
     query = request.args.get("q", "").replace("\0", " ").strip()[:_LONGEST] if not address else ""
     page = known.pages.get(address)
-    if page is None and kind != HTML:
-        near = known.nearest(address)
-        message = f"The guide has no page {address[:_LONGEST]}."
-        return lost(message, near and _as_markdown(near[1]))
+    if page is None:
+        abort(404)
     if query and kind == JSON:
         return _found(query)
     if kind != HTML:
-        return markdown(addressed(known.text(address, request.script_root), address))
-    if page is None:
-        abort(404)
+        return markdown(addressed(known.text(address, f"{request.script_root}/"), address))
     return guide_page(page, query)
 
 
@@ -63,16 +60,11 @@ def _found(query: str) -> Response:
             {
                 "heading": each.heading,
                 "page": each.page,
-                "address": request.script_root + _as_markdown(each.path),
+                "address": request.script_root + as_markdown(each.path),
                 "text": addressed(unmarked(each.excerpt), each.path.removeprefix(f"{GUIDE}/")),
             }
         )
     return jsonify({"query": query, "results": results})
-
-
-def _as_markdown(path: str) -> str:
-    page, mark, place = path.partition("#")
-    return f"{page}.md{mark}{place}"
 
 
 @beside.get(f"{GUIDE}/pictures/<name>")

@@ -7,21 +7,20 @@ examples.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from http.client import responses
+from collections.abc import Iterator
 from itertools import product
 from shlex import quote
 from typing import Any
 
 from flask import render_template
 
-from ..contract.document import JSON, Document, Operation
-from ..contract.source import Json, JsonObject
+from ..contract.document import Document, Operation
+from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .attempt import Attempt
 from .fields import rows
 from .guide.guide import Entry
-from .sheet import Answer, Sheet
+from .sheet import Sheet
 
 MOST = 4_800
 """Bytes of a page: some 1,200 tokens."""
@@ -29,7 +28,6 @@ _DEPTHS = (9, 2, 1)  # levels of members that are listed, fewer where a page wou
 _LONGEST = 64  # characters of a text in an example of an answer
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _BLANK = re.compile(r"\n{3,}")
-_NOISE = ("without the character NUL", "printable ASCII without spaces")
 _SAID_ONCE = frozenset(("X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"))
 _ANYWHERE = frozenset(
     (
@@ -89,43 +87,39 @@ class Leaves:
             return self._event(name)
         return None
 
+    def answers(self, code: str) -> list[tuple[str, int]]:
+        """The operations that answer a code, with the statuses that it comes with."""
+        found = []
+        for _, each in self.every:
+            for status, answer in each.responses.items():
+                if code in answer.codes:
+                    found.append((each.id, status))
+        return found
+
     def statuses(self, code: str) -> list[int]:
         """The statuses that a code comes with."""
-        found = {
-            status
-            for _, each in self.every
-            for status, answer in each.responses.items()
-            if code in answer.codes
-        }
+        found = {status for _, status in self.answers(code)}
         alone = self.codes[code].get("status")
         return sorted(found | ({alone} if alone else set()))
 
     def _code(self, code: str) -> str:
-        where = [
-            each.id
-            for _, each in self.every
-            if any(code in answer.codes for answer in each.responses.values())
-        ]
-        statuses = " or ".join(
-            f"{status} {responses.get(status, '')}" for status in self.statuses(code)
-        )
-        rule, examples = self.codes[code], self._examples(code)
         return _page(
-            "code", code=code, rule=rule, where=where, statuses=statuses, examples=examples
+            "code",
+            code=code,
+            rule=self.codes[code],
+            where=list(dict(self.answers(code))),
+            statuses=self.statuses(code),
+            examples=self._examples(code),
         )
 
     def _examples(self, code: str) -> list[Any]:
-        """The first refusal of this code that the contracts show."""
+        """What the contracts show of a code: they name it `PlanSoldOut` for `plan_sold_out`."""
+        name, found = code.title().replace("_", ""), []
         for document in (self._api, self._control):
-            for example in document.raw["components"].get("examples", {}).values():
-                value = example.get("value")
-                if (
-                    isinstance(value, dict)
-                    and value.get("error") is True
-                    and value.get("code") == code
-                ):
-                    return [value]
-        return []
+            example = document.raw["components"].get("examples", {}).get(name)
+            if example is not None:
+                found.append(example["value"])
+        return found[:1]
 
     def _event(self, name: str) -> str:
         event = self._api.events[name]
@@ -135,38 +129,23 @@ class Leaves:
         return _page("event", name=name, event=event, example=shortened(event["example"]))
 
 
-def operation_text(sheet: Sheet, events: Mapping[str, Json]) -> str:
+def operation_text(sheet: Sheet) -> str:
     """The page of an operation or control: parameters, body, an example, errors and events."""
-    operation = sheet.operation
-    parts = {
-        "sheet": sheet,
-        "operation": operation,
-        "noise": _NOISE,
-        "parameters": [
-            (place, row)
-            for place, rows in sheet.parameters
-            for row in rows
-            if row.name not in _SAID_ONCE
-        ],
-        "command": _command(sheet),
-        "successes": [
-            (answer, _example(answer)) for answer in sheet.answers if answer.status < 300
-        ],
-        "anywhere": _ANYWHERE,
-        "usual": [
-            status
-            for status, each in sorted(operation.responses.items())
-            if _ANYWHERE & {*each.codes}
-        ],
-        "events": [name for name in operation.emits if name in events],
-    }
-    request = sheet.request
+    command, request = _command(sheet), sheet.request
     for depth, shows_answer, is_short in product(_DEPTHS, (True, False), (False, True)):
         bodies = [
             (part, [row for row in part.fields if row.above.count(".") < depth]) for part in request
         ]
         found = _page(
-            "operation", bodies=bodies, shows_answer=shows_answer, is_short=is_short, **parts
+            "operation",
+            sheet=sheet,
+            operation=sheet.operation,
+            said_once=_SAID_ONCE,
+            anywhere=_ANYWHERE,
+            command=command,
+            bodies=bodies,
+            shows_answer=shows_answer,
+            is_short=is_short,
         )
         if len(found.encode()) <= MOST:
             break
@@ -177,21 +156,14 @@ def _command(sheet: Sheet) -> str:
     """The call, with the token in a variable."""
     curl = (
         Attempt(sheet)
-        .curl.replace(" -g --path-as-is", "")
+        .code[0]
+        .text.replace(" -g --path-as-is", "")
         .replace("'Authorization: Bearer TOKEN'", "$AUTH")
     )
     body = sheet.body
     if body and quote(body) in curl:
         curl = curl.replace(quote(body), quote(compact(json.loads(body))))
     return curl.replace("$AUTH", '"Authorization: Bearer $TOKEN"').replace("--data-raw", "-d")
-
-
-def _example(answer: Answer) -> Any:
-    """The first JSON that an answer shows."""
-    texts = [
-        example.text for part in answer.parts if part.media == JSON for example in part.examples
-    ]
-    return json.loads(texts[0]) if texts else None
 
 
 def _page(kind: str, **content: Any) -> str:

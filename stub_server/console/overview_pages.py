@@ -2,12 +2,12 @@
 by one click.
 """
 
-from flask import Response, abort, g, render_template
+from flask import Response, g, render_template
 
 from ..contract.source import JsonObject
 from .actions import show_done
-from .forms import example_of
-from .programs import HTML, JSON, front_text, front_wanted, index, markdown
+from .api_pages import own_sheet
+from .programs import front_text, is_for_people, markdown
 from .site import beside, contracts, pages
 
 _LISTED = 5
@@ -18,9 +18,8 @@ _PLACES = "createPixOrder"
 @beside.get("/")
 def overview() -> str | Response:
     """What a person sees who opens the server's address. Programs get what they begin with."""
-    kind = front_wanted()
-    if kind != HTML:
-        return index() if kind == JSON else markdown(front_text())
+    if not is_for_people("/"):
+        return markdown(front_text())
     if "clock" not in g:
         return render_template("overview.html")
     return render_template(
@@ -36,10 +35,8 @@ def overview() -> str | Response:
 @pages.post("/begin/order")
 def place_order() -> Response:
     """Place an order as the example of the contract does."""
-    operation = contracts().api.operations.get(_PLACES)
-    if operation is None:
-        abort(404)
-    return show_done(g.client.change("POST", operation.path, example_of(_PLACES)))
+    sheet = own_sheet(_PLACES)
+    return show_done(g.client.write("POST", sheet.path, sheet.body))
 
 
 def _pending_order() -> JsonObject | None:

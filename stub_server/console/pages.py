@@ -8,7 +8,7 @@ thread. When the request ends, its view waits no longer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
-from ..core.problem import Forbidden
+from ..core.problem import Forbidden, NotFound
 from ..core.slices import BackgroundWorker
 from ..server.layers import inside
 from ..server.layers.access import check_control
@@ -28,15 +28,12 @@ from ..server.layers.routing import DOCS
 from ..server.reply import Answer, Headers
 from ..server.request import CONTROL, LARGEST_BODY
 from ..server.work import Work
-from .client import ASK, ASKED, VISITOR, Ask
-from .contract_files import as_file
+from .client import ASK, ASKED, LOST, VISITOR, Ask
 from .sessions import ADMIN_KEY, CONTROL_KEY, Sessions, Visitor
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-_USUAL = (f"{DOCS}/", "/swagger", "/redoc")
-"""Where documentation is looked for that `/docs` has here."""
 # views at a time, and as many actions of each sandbox, which may wait: others are served all the
 # same
 _THREADS = 4
@@ -47,7 +44,6 @@ _RELAYED = {
 IMPORT = "/console/sandboxes/import"
 LARGEST_FILE = 64 * 1024 * 1024  # bytes; the command reads larger ones
 GUIDE = "/guide"
-_FILES = (GUIDE, "/static/")
 PAY = "/pay/"
 """What the addresses of the pages of payers begin with."""
 MOVES = ("pay", "expire", "fail")
@@ -97,6 +93,7 @@ class Console:
         environ = _environ(work)
         environ[ASK] = self._asking(work, asked)
         environ[ASKED], environ[VISITOR] = name, self._visitor(work)
+        lost = environ[LOST] = list[NotFound]()
         is_action = work.request.method == "POST"
         threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
         try:
@@ -106,8 +103,9 @@ class Console:
             for each in asked:
                 each.cancel()
             asked.clear()
-        is_file = work.target.path.startswith(_FILES)
-        return await as_file(answer, work.request) if is_file else answer
+        if lost:
+            raise lost.pop()  # else it and its traceback would refer to each other
+        return answer
 
     def _asking(self, work: Work, asked: list[Future[Reply]]) -> Ask:
         """What a view asks with: it waits in its thread for what is `asked` in the event loop."""
@@ -226,10 +224,8 @@ def _to(path: str) -> Page:
     return answer
 
 
-def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) -> dict[str, Page]:
-    """The pages beside those of the guide and the console: of each operation, error code and event
-    by its name.
-    """
+def console_pages(console: Console) -> dict[str, Page]:
+    """The pages that are not below those of the guide, the API or the console."""
     paths = [
         "/",
         "/favicon.ico",
@@ -238,9 +234,7 @@ def console_pages(console: Console, names: Iterable[str], files: Iterable[str]) 
         f"{GUIDE}.md",
         "/llms.txt",
         "/llms-full.txt",
-        *(f"/static/{name}" for name in files),
-        *(f"{DOCS}/{name}{ending}" for name in names for ending in ("", ".md")),
     ]
     pages: dict[str, Page] = dict.fromkeys(paths, console.answer)
     moved = dict.fromkeys(("/console", "/console/"), _to("/console/requests"))
-    return pages | dict.fromkeys(_USUAL, _to(DOCS)) | moved | {f"{GUIDE}/": _to(GUIDE)}
+    return pages | moved | {f"{DOCS}/": _to(DOCS), f"{GUIDE}/": _to(GUIDE)}

@@ -23,12 +23,10 @@ from ..server.request import CONTROL
 from .actions import go
 from .addresses import here, split
 from .client import ASK, Client, Refused
-from .filters import in_zone
 from .pages import MOVES, PAY
 from .shell import check_form
 from .site import contracts
 
-_LONG = 2 * 86_400  # seconds that are shown as days
 _BOLETO = re.compile(r"^(\d{5})(\d{5})(\d{5})(\d{6})(\d{5})(\d{6})(\d)(\d{14})$")
 """The digits of a boleto as banks print them:
 
@@ -44,7 +42,6 @@ class Left(NamedTuple):
 
     seconds: int
     part: int
-    text: str
 
 
 @payers.before_request
@@ -161,7 +158,6 @@ def _page(shown: Any, problem: str | None = None) -> str:
         path=f"{PAY}{order['id']}",
         key=_key(),
         token=contracts().sessions.token(_mark(order["id"])),
-        in_brasilia=_in_brasilia,
     )
 
 
@@ -177,22 +173,7 @@ def _left(payment: dict[str, str]) -> Left | None:
     last, now = parse_iso(ends), parse_iso(g.clock["now"])
     whole = max(1, last - parse_iso(payment["created_at"]))
     seconds = max(0, last - now) // 1000
-    return Left(seconds, min(1000, max(0, 1000 * (last - now) // whole)), _duration(seconds))
-
-
-def _duration(seconds: int) -> str:
-    """A duration as on a clock, whole days apart where there are several."""
-    days, rest = divmod(seconds, 86_400) if seconds > _LONG else (0, seconds)
-    clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
-    return str(g.texts["days"]).format(days=days, clock=clock) if days else clock
-
-
-def _in_brasilia(text: str) -> str:
-    """An instant as clocks in Brasília show it, to the minute."""
-    local = in_zone(text)
-    return (
-        f"{int(local[8:10])} {g.texts['months'][int(local[5:7]) - 1]} {local[:4]}, {local[11:16]}"
-    )
+    return Left(seconds, min(1000, max(0, 1000 * (last - now) // whole)))
 
 
 def outward(address: str | None) -> str | None:

@@ -1,18 +1,16 @@
 """What programs read:
 
-`/llms.txt`, the guide in one file, the index as JSON, and answers by what `Accept` names.
+`/llms.txt`, the guide in one file, and answers by what `Accept` names.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from flask import Blueprint, Response, jsonify, render_template, request
+from flask import Blueprint, Response, render_template, request
 
-from ..server.layers.routing import DOCS
-from ..server.request import CONTROL
+from ..core.problem import NotFound
 from .actions import plain_text
-from .client import ASKED
-from .guide.guide import Page
+from .client import LOST
 from .site import contracts
 
 HTML, MARKDOWN, JSON = "text/html", "text/markdown", "application/json"
@@ -20,43 +18,27 @@ _EXAMPLE = "http://127.0.0.1:4600"
 """The server's address in the files of the guide."""
 _FIXED = ("reference/", "deploy/")
 """Pages where that address is not the server's own: a default, or an example of the contract."""
-_FULL = 60_000  # bytes of the guide in one file
-_FIRST = ("api", "payments", "time", "retry", "webhooks", "faults", "journal")
-_NOT_IN_FULL = (
-    "about",
-    "console",
-    "scenarios",
-    "reference/",
-    "security",
-    "performance",
-    "changelog",
-    "architecture",
-    "deploy/",
+_IN_FULL = (
+    "api",
+    "payments",
+    "time",
+    "retry",
+    "webhooks",
+    "faults",
+    "journal",
+    "agents",
+    "files",
+    "overlays",
+    "teams",
 )
-_NOT_LISTED = (
-    "about",
-    "changelog",
-    "architecture",
-    "deploy/",
-    "verify-workflow",
-    "upgrade",
-    "performance",
-    *(f"reference/{name}" for name in ("operations", "controls", "errors", "events")),
-)
-"""Pages that the list leaves out: it names them already, or no program that calls the API
-needs them.
-"""
-_LONGEST = 90  # characters that the list says of a page
+"""Pages of the guide in one file, which has at most 60,000 bytes."""
 
 programs = Blueprint("programs", __name__)
 
 
-def front_wanted() -> str:
-    """The form of the front page:
-
-    HTML for browsers, which name it, and Markdown for programs that name nothing.
-    """
-    return wanted("/") if _accepted().keys() & {HTML, MARKDOWN, JSON} else MARKDOWN
+def is_for_people(path: str) -> bool:
+    """Whether a page is asked for by a browser, which names HTML."""
+    return HTML in _accepted() and wanted(path) == HTML
 
 
 def wanted(path: str) -> str:
@@ -78,23 +60,26 @@ def _accepted() -> dict[str, float]:
     return {name: quality for name, quality in request.accept_mimetypes if quality}
 
 
-def markdown(text: str, status: int = 200) -> Response:
+def markdown(text: str) -> Response:
     """A page as Markdown."""
-    return Response(text, status, mimetype=MARKDOWN)
+    return Response(text, mimetype=MARKDOWN)
+
+
+def as_markdown(path: str) -> str:
+    """The address of a page, or of a section, as Markdown."""
+    page, mark, place = path.partition("#")
+    return f"{page}.md{mark}{place}"
 
 
 def lost(message: str, near: str | None) -> Response:
-    """404 for a program, with the page that it may have meant."""
-    prefix = request.script_root
-    guess = f" Did you mean {prefix}{near}?" if near else ""
-    text = f"{message}{guess} {prefix}/llms.txt lists the pages."
-    if wanted(request.path) == MARKDOWN:
-        return markdown(f"{text}\n", 404)
-    answer = jsonify(
-        {"error": True, "message": text, "code": "route_not_found", "status": 404, "details": []}
-    )
-    answer.status_code = 404
-    return answer
+    """Have a program refused, with the page that it may have meant."""
+    advice = "/llms.txt lists the pages."
+    if near is not None:
+        page = as_markdown(near) if wanted(request.path) == MARKDOWN else near
+        advice = f"Did you mean {page}? {advice}"
+    refusal = NotFound(message, advice=advice, code="route_not_found")
+    request.environ[LOST].append(refusal)
+    return Response(status=404)
 
 
 def addressed(text: str, address: str, escape: Callable[[str], Any] = str) -> str:
@@ -114,70 +99,16 @@ def llms() -> Response:
 
 @programs.get("/llms-full.txt")
 def whole_guide() -> Response:
-    """The pages of tasks in one file as far as they fit, first those about calls; the
-    others are named.
-    """
-    guide, parts, size, left = contracts().guide, list[str](), 0, list[str]()
-    listed = [page.address for _, pages in guide.contents for page in pages]
-    tasks = [address for address in listed if not address.startswith(_NOT_IN_FULL)]
-    for address in sorted(tasks, key=lambda address: address not in _FIRST):
-        text = addressed(guide.text(address, request.script_root), address)
-        if size + len(text.encode()) > _FULL - 1_000:
-            left.append(f"- {request.script_root}/guide/{address}.md")
-            continue
-        parts.append(text)
-        size += len(text.encode()) + 1
-    if left:
-        parts.append("\n".join(("# Pages that are not in this file", "", *left, "")))
+    """The pages of tasks that a program needs most."""
+    guide, prefix = contracts().guide, request.script_root
+    parts = [addressed(guide.text(name, f"{prefix}/"), name) for name in _IN_FULL]
+    parts.append(f"{prefix}/llms.txt lists the other pages.\n")
     return plain_text("\n".join(parts))
-
-
-@programs.get("/guide.md")
-def guide_index() -> Response:
-    """The index of the guide as Markdown."""
-    return markdown(addressed(contracts().guide.text("", request.script_root), ""))
-
-
-def index() -> Response:
-    """What there is, for programs that ask the front page."""
-    known, prefix = contracts(), request.script_root
-    url = known.url + prefix
-    pages = [
-        {
-            "title": page.title,
-            "about": known.guide.about[page.address],
-            "address": f"{url}/guide/{page.address}.md",
-        }
-        for _, listed in known.guide.contents
-        for page in listed
-    ]
-    return jsonify(
-        {
-            "name": known.api.raw["info"]["title"],
-            "version": known.version,
-            "sandbox": request.environ[ASKED],
-            "base_url": url,
-            "begin": f"{url}/llms.txt",
-            "credentials": f"{url}{CONTROL}/credentials",
-            "contract": f"{url}/openapi.json",
-            "controls": f"{url}{CONTROL}/openapi.json",
-            "page_of_a_name": f"{url}{DOCS}/{{operationId, error code or event}}.md",
-            "search": f"{url}/guide?q={{words}}",
-            "guide": pages,
-        }
-    )
 
 
 def front_text() -> str:
     """What a program reads first."""
-    known, guide = contracts(), contracts().guide
-    contents = [
-        (
-            heading,
-            [(page, _about(page)) for page in pages if not page.address.startswith(_NOT_LISTED)],
-        )
-        for heading, pages in guide.contents
-    ]
+    known = contracts()
     return render_template(
         "llms.txt",
         server=known.url,
@@ -185,10 +116,5 @@ def front_text() -> str:
         operations=len(known.api.operations),
         controls=len(known.control.operations),
         events=len(known.api.events),
-        contents=contents,
+        index=known.guide.text("", ""),
     )
-
-
-def _about(page: Page) -> str:
-    text = contracts().guide.about[page.address]
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rpartition(' ')[0]} …"

@@ -20,7 +20,5 @@ def prose(text: str) -> Markup:
 
 @lru_cache(maxsize=4_096)
 def _prose(known: Contracts, text: str, docs: str) -> Markup:
-    html = rendered(
-        parsed(text), lambda target: target, lambda name: known.guide.operation(name, docs)
-    )
+    html = rendered(parsed(text), lambda name: known.guide.operation(name, docs))
     return Markup(html)  # noqa: S704 - HTML in the text is escaped

@@ -4,10 +4,11 @@ it that works.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from http.client import responses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..contract.document import Document, Operation
+from ..contract.document import JSON, Document, Operation
 from ..contract.lifecycles import Lifecycle, Move
 from ..contract.source import Json
 from .fields import Row, row, rows
@@ -21,7 +22,7 @@ class Example(NamedTuple):
 
     name: str
     summary: str
-    text: str
+    value: Any
 
 
 class Part(NamedTuple):
@@ -45,8 +46,16 @@ class Answer(NamedTuple):
     headers: list[Row]
     parts: list[Part]
 
+    @property
+    def example(self) -> Any:
+        """The first JSON that it shows."""
+        for part in self.parts:
+            if part.media == JSON and part.examples:
+                return part.examples[0].value
+        return None
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, eq=False)
 class Sheet:
     """One operation that a page shows, of a contract with the examples that the reader may see.
 
@@ -67,7 +76,7 @@ class Sheet:
         """The path as it is called in the sandbox."""
         return (self.base + self.operation.path).rstrip("/") or "/"
 
-    @property
+    @cached_property
     def parameters(self) -> list[tuple[str, list[Row]]]:
         """The parameters by place: path, query, header."""
         found: dict[str, list[Row]] = {}
@@ -87,15 +96,24 @@ class Sheet:
             if place in found
         ]
 
-    @property
+    @cached_property
     def request(self) -> list[Part]:
         """The bodies that it takes, one for each media type."""
         return list(self._parts(self.document.resolve(self.operation.raw.get("requestBody")) or {}))
 
-    @property
+    @cached_property
     def answers(self) -> list[Answer]:
         """The documented answers by status."""
         return [self._answer(status) for status in sorted(self.operation.responses)]
+
+    @property
+    def headers(self) -> list[Row]:
+        """The headers of all answers."""
+        found: dict[str, Row] = {}
+        for answer in self.answers:
+            for each in answer.headers:
+                found.setdefault(each.name, each)
+        return list(found.values())
 
     def moves(self, lifecycles: Mapping[str, Lifecycle]) -> list[tuple[str, Move]]:
         """The moves of states that it may cause, with their resource."""
@@ -115,8 +133,10 @@ class Sheet:
     @property
     def body(self) -> str:
         """A body that works, empty where none is needed."""
-        shown = next((example.text for part in self.request for example in part.examples), "")
-        return shown or ("{}" if self.operation.body_required else "")
+        for part in self.request:
+            for example in part.examples:
+                return pretty(example.value)
+        return "{}" if self.operation.body_required else ""
 
     def _value_of(self, raw: Json) -> str | None:
         """A value of a parameter in this sandbox.
@@ -163,4 +183,4 @@ class Sheet:
         for name, node in shown.items():
             example = self.document.resolve(node)
             if "value" in example:
-                yield Example(name, example.get("summary", ""), pretty(example["value"]))
+                yield Example(name, example.get("summary", ""), example["value"])

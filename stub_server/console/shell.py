@@ -8,7 +8,7 @@ extends `shell.html`. An action is a view of a POST that ends with `act`.
 from typing import Any
 from urllib.parse import quote
 
-from flask import Response, g, render_template, request
+from flask import Response, g, make_response, render_template, request
 from jinja2 import Environment
 from jinja2.runtime import Context
 from werkzeug.exceptions import HTTPException
@@ -21,7 +21,7 @@ from .addresses import here, split, there, this_sandbox, with_query
 from .client import ASK, VISITOR, Client, Refused
 from .filters import ZONES
 from .pages import GUIDE
-from .programs import HTML
+from .programs import HTML, is_for_people, lost
 from .sessions import cookie_name
 from .site import beside, contracts, pages
 
@@ -207,32 +207,29 @@ def refused(error: Refused) -> tuple[str, int]:
 
 
 @pages.app_errorhandler(HTTPException)
-def failed(error: HTTPException) -> tuple[str, int]:
+def failed(error: HTTPException) -> Response:
     """A path or a form that is none of these pages, with what it may have been."""
+    path, similar = request.path, None
+    if error.code == 404:
+        error.description, similar = "There is no such page.", _similar(path)
+        if not is_for_people(path):
+            return lost(error.description, similar)
     if "visitor" not in g:
         know_visitor()
-    if error.code == 404:
-        error.description = "There is no such page."
-    return (
-        render_template("console/failed.html", error=error, similar=_similar(request.path)),
-        error.code or 500,
-    )
+    html = render_template("console/failed.html", error=error, similar=similar)
+    return make_response(html, error.code or 500)
 
 
-def _similar(path: str) -> tuple[str, str] | None:
-    """The page whose name is most like the end of a path that is none: its name and address. Of one
-    below the guide also a section.
+def _similar(path: str) -> str | None:
+    """The path of the page whose name is most like the end of one that is none, or of a section
+    of the guide.
     """
-    known = contracts()
+    guide = contracts().guide
     pages_of = {each: f"/console/{each}" for each in (*NOW, *FOOT)}
-    pages_of |= {address: f"/guide/{address}" for address in known.guide.pages}
-    pages_of |= {each.id: f"{DOCS}/{each.id}" for _, each in known.leaves.every}
-    last = path.rpartition("/")[2]
+    pages_of |= {address: f"{GUIDE}/{address}" for address in guide.pages}
+    pages_of |= {name: f"{DOCS}/{name}" for name in guide.names}
+    last = path.rpartition("/")[2].removesuffix(".md")
     name = nearest(last, [*pages_of])
     if name is not None:
-        return name, here(pages_of[name])
-    near = known.guide.nearest(last) if path.startswith(f"{GUIDE}/") else None
-    if near is None:
-        return None
-    page, mark, place = near[1].partition("#")
-    return near[0], here(page) + mark + place
+        return pages_of[name]
+    return guide.section(last) if path.startswith(f"{GUIDE}/") else None

@@ -2,9 +2,7 @@
 that pages join.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from flask import Blueprint, current_app
 
@@ -19,6 +17,8 @@ from .sessions import Sessions
 
 EXTENSION = "stub_server"
 
+Groups = dict[str, list[Operation]]
+
 pages = Blueprint("console", __name__, url_prefix="/console")
 """Pages that act, and show what strangers may not see."""
 beside = Blueprint("beside", __name__)
@@ -28,18 +28,11 @@ Strangers see nothing of the sandbox in them.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The operations of one tag."""
-
-    name: str
-    description: str
-    operations: tuple[Operation, ...]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Contracts:
-    """What pages read. `groups` are the operations of the API, `controls` those of the controls."""
+    """What pages read. `groups` are the operations of the API by tag, `controls` those of the
+    controls.
+    """
 
     api: Document
     control: Document
@@ -50,8 +43,8 @@ class Contracts:
     sessions: Sessions
     leaves: Leaves
     guide: Guide
-    groups: list[Group]
-    controls: list[Group]
+    groups: Groups
+    controls: Groups
 
     @property
     def version(self) -> str:
@@ -78,13 +71,11 @@ def contracts() -> Contracts:
     return found
 
 
-def grouped(document: Document) -> Iterator[Group]:
+def grouped(document: Document) -> Groups:
     """The operations by tag, in the order of the document's tags; those that an overlay has not
     declared come last.
     """
-    described = {tag["name"]: tag.get("description", "") for tag in document.raw.get("tags", ())}
-    used = (operation.tag for operation in document.operations.values())
-    for name in dict.fromkeys(chain(described, used)):
-        found = tuple(each for each in document.operations.values() if each.tag == name)
-        if found:
-            yield Group(name, described.get(name, ""), found)
+    found: Groups = {tag["name"]: [] for tag in document.raw.get("tags", ())}
+    for operation in document.operations.values():
+        found.setdefault(operation.tag, []).append(operation)
+    return {name: operations for name, operations in found.items() if operations}

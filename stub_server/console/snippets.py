@@ -12,8 +12,6 @@ from ..server.curl import command
 from ..server.layers.inside import Question
 from ..server.request import CONTROL
 
-_KEYS = {"Python": 'os.environ["STUB_ADMIN_KEY"]', "TypeScript": 'process.env.STUB_ADMIN_KEY ?? ""'}
-"""Where the code of a language has the admin key from."""
 _BROKEN = 4_096  # characters of a body that is written in lines: each level of it takes its time
 
 
@@ -43,27 +41,20 @@ def snippets(question: Question, base_url: str, *, has_key: bool) -> list[Snippe
         has_admin_key=needs_key,
     )
     text, literal = _body(asked)
-    code = {
-        "method": asked.method,
-        "url": (
-            base_url
-            + quote(asked.path, safe=SAFE_IN_PATHS)
-            + (f"?{asked.query}" if asked.query else "")
-        ),
-        "needs_key": needs_key,
-        "text": text,
-        "literal": literal,
-    }
-    headers = [
-        ("-".join(map(str.capitalize, name.split("-"))), quoted(value))
-        for name, value in asked.headers.items()
-    ]
+    url = base_url + quote(asked.path, safe=SAFE_IN_PATHS)
+    if asked.query:
+        url += f"?{asked.query}"
     found = [Snippet("curl", shell or "A shell command cannot contain this body.")]
-    for language, key in _KEYS.items():
-        sent = [*headers, ("X-Sandbox-Admin-Key", key)] if needs_key else headers
-        found.append(
-            Snippet(language, render_template(f"code/{language.lower()}.txt", headers=sent, **code))
+    for language in ("Python", "TypeScript"):
+        code = render_template(
+            f"code/{language.lower()}.txt",
+            asked=asked,
+            url=url,
+            needs_key=needs_key,
+            text=text,
+            literal=literal,
         )
+        found.append(Snippet(language, code))
     return found
 
 

@@ -38,7 +38,7 @@ _FORMATS = {
     "document": "CPF, CNPJ or passport number",
     "ip-network": "IP address or network",
 }
-_KINDS = {"integer": "whole number", "number": "number", "boolean": "true or false"}
+_KINDS = {"string": "text", "integer": "whole number", "boolean": "true or false"}
 _MOST_SHOWN = 12
 
 
@@ -118,11 +118,13 @@ def shape(node: Json, document: Document) -> str:
     return text
 
 
-def bounds(node: Json, kind: str, unit: str) -> str:
+def _bounds(node: Json, kind: str, unit: str) -> str:
     """The limits of a length or number, such as ` of 1 to 100 characters`; empty where
     there are none.
     """
     low, high = node.get(f"min{kind}"), node.get(f"max{kind}")
+    if node.get("exclusiveMinimum"):
+        return f" above {low}, at most {high}"
     if low is not None and high is not None:
         return f" of {low} to {high}{unit}" if unit else f" from {low} to {high}"
     if high is not None:
@@ -150,24 +152,22 @@ def _plain(node: Json, document: Document) -> str:
             return name
         return _plain(inner, document)
     choices = node.get("oneOf") or node.get("anyOf")
-    if choices:
+    if choices and "type" not in node:
         return " or ".join(_plain(part, document) for part in choices)
     if "enum" in node:
         return _options([value for value in node["enum"] if value is not None])
     kind = node.get("type")
     if kind == "array":
         inner = _plain(node.get("items", {}), document)
-        return f"list of {inner}{bounds(node, 'Items', ' entries')}"
+        different = ", all different" if node.get("uniqueItems") else ""
+        return f"list of {inner}{_bounds(node, 'Items', ' entries')}{different}"
     if kind == "object" or kind is None:
-        return "object"
-    return _FORMATS.get(node.get("format", ""), _of_kind(node, kind))
-
-
-def _of_kind(node: Json, kind: str) -> str:
-    """A text or a number, with its limits."""
+        return f"object{_bounds(node, 'Properties', ' fields')}"
+    name = _FORMATS.get(node.get("format", ""), _KINDS.get(kind, kind))
     if kind == "string":
-        return f"text{bounds(node, 'Length', ' characters')}"
-    return f"{_KINDS.get(kind, kind)}{bounds(node, 'imum', '')}"
+        return f"{name}{_bounds(node, 'Length', ' characters')}"
+    steps = f", in steps of {node['multipleOf']}" if "multipleOf" in node else ""
+    return f"{name}{_bounds(node, 'imum', '')}{steps}"
 
 
 def _options(values: list[Any]) -> str:

@@ -1,11 +1,13 @@
 """The contract as the tests read it: loaded once, with its compiled schemas."""
 
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from stub_server.console.examples import name_examples_of_paths
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
 from stub_server.contract.formats import formats
@@ -22,6 +24,15 @@ def document(entry: str = "openapi.yaml") -> Document:
     """
     api, control, *_ = bundle.contracts(OPENAPI)
     return api if entry == "openapi.yaml" else control
+
+
+@cache
+def served(entry: str = "openapi.yaml") -> Any:
+    """That contract as a server shows it to strangers, but for the server's address."""
+    contract = deepcopy(document(entry).raw)
+    contract.pop("x-example-records", None)
+    name_examples_of_paths(contract)
+    return contract
 
 
 @cache

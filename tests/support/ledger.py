@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from stub_server.console.examples import with_examples_of_parameters
 from stub_server.contract.document import Operation
 
-from .contract import document
+from .contract import document, served
 from .refusals import ANYWHERE
 
 CONTROL = "/_sandbox"
@@ -76,9 +75,7 @@ def serves_the_contract(origin: str, module: str) -> bool:
 
 @cache
 def _promised_paths() -> object:
-    # examples stand with each path that is served
-    served = with_examples_of_parameters(document().raw)
-    return _without_examples(json.loads(json.dumps(served["paths"])))
+    return _without_examples(served()["paths"])
 
 
 def _without_examples(node: object) -> object:

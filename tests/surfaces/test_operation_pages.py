@@ -256,8 +256,15 @@ def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) ->
     """What the server checks."""
     html = page(overlaid.url, "createCustomer")
     assert "nickname" not in words(page(live.url, "createCustomer"))
-    assert "nickname assumed string 2 to 5 characters" in words(html)
+    assert "nickname assumed text of 2 to 5 characters" in words(html)
     assert '<a href="../docs/listCustomers"><code>listCustomers</code></a>' in html
+
+
+def test_a_page_says_every_limit_of_a_value(live: Live) -> None:
+    shown = words(page(live.url, "createOrder"))
+    assert "number from 0.01 to 999999.99, in steps of 0.01" in shown
+    assert "e-mail address of at most 254 characters" in shown
+    assert "of 1 to 50 entries, all different" in words(page(live.url, "createApiKey"))
 
 
 @pytest.mark.promise("contract-text-is-text")

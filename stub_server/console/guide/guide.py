@@ -18,11 +18,10 @@ from weakref import finalize
 
 import yaml
 
-from ...core.text import nearest
-from .markdown import Section, parsed, relinked, rendered, sections
+from .markdown import Section, parsed, relinked, rendered, sections, without_pictures
 
 _INDEX = "docs/README.md"
-_LONGEST_NAME = 64  # characters of an address that is none, of which something is similar
+_LONGEST_NAME = 64  # characters of an address that is none, which may be a word of a heading
 _BESIDE = {
     "README.md": "about",
     "SECURITY.md": "security",
@@ -30,11 +29,6 @@ _BESIDE = {
     "fixtures/scenarios/README.md": "scenarios",
 }
 """Files elsewhere that pages refer to, with their addresses."""
-_FACTORS = dict.fromkeys((_INDEX, "README.md", "docs/architecture.md", "CHANGELOG.md"), 0.3)
-"""How much less than a reference a page counts in a search: it leads to others, or is about the
-sandbox itself.
-"""
-_TASKS = 1.5  # how much more a page of a task counts
 _ASKING = re.compile(
     "a|about|an|and|are|be|can|could|do|does|exists?|for|from|get|has|have|how|i|if|in|into|is|it|list|many|me|my"
     "|of|often|on|one|or|our|should|so|that|the|their|there|this|to|was|we|were|what|when|where|which|who|why|will|with"
@@ -70,6 +64,11 @@ class Entry(NamedTuple):
     text: str
     summary: str = ""
 
+    def has(self, words: list[str]) -> bool:
+        """Whether it has every word, in lower case."""
+        text = f"{self.name} {self.kind} {self.text}".lower()
+        return all(word in text for word in words)
+
 
 class Result(NamedTuple):
     """A section that a search has found; `path` is that of the server. The words that were found
@@ -84,8 +83,8 @@ class Result(NamedTuple):
 class Guide:
     def __init__(self, root: Path, entries: Sequence[Entry]) -> None:
         """`root` contains `docs/`. The names of `entries` lead to their pages."""
-        self._root, self._entries, self._lock = root, entries, Lock()
-        self._names = {entry.name for entry in entries}
+        self.entries, self._root, self._lock = entries, root, Lock()
+        self.names = {entry.name for entry in entries}
 
     @property
     def pictures(self) -> Path:
@@ -100,49 +99,28 @@ class Guide:
         """The pages as the index lists them: those to which a heading is the first to
         link as a whole.
         """
-        return [
-            (heading, [self.pages[address] for address in listed])
-            for heading, listed in self._listed
-        ]
-
-    @cached_property
-    def about(self) -> dict[str, str]:
-        """What the index says of each page that it lists."""
-        return {address: text for _, listed in self._listed for address, text in listed.items()}
-
-    @cached_property
-    def _listed(self) -> list[tuple[str, dict[str, str]]]:
         found, met = [], {""}
         for part in self._source(_INDEX).split("\n## ")[1:]:
-            heading, *rows = part.splitlines()
-            fresh: dict[str, str] = {}
-            for row in rows:
-                text = row.split("|")[1].strip().replace("`", "") if row.startswith("|") else ""
-                for target in _TARGET.findall(row):
-                    address = self._addresses.get(normpath(join("docs", target)))
-                    if address is not None and address not in met:
-                        fresh[address] = text
-                        met.add(address)
+            targets = [normpath(join("docs", target)) for target in _TARGET.findall(part)]
+            addresses = [self._addresses[name] for name in targets if name in self._addresses]
+            fresh = [each for each in dict.fromkeys(addresses) if each not in met]
+            met.update(fresh)
             if fresh:
-                found.append((heading, fresh))
+                found.append((part.partition("\n")[0], [self.pages[each] for each in fresh]))
         return found
 
-    def text(self, address: str, prefix: str) -> str:
-        """A page as Markdown; its links lead to pages in Markdown below `prefix`."""
+    def text(self, address: str, up: str) -> str:
+        """A page as Markdown; its links lead to pages in Markdown, and begin with `up`."""
         name = next(name for name, each in self._addresses.items() if each == address)
-        return relinked(self._source(name), partial(self._link, name, f"{prefix}/", ending=".md"))
+        source = without_pictures(self._source(name))
+        return relinked(source, partial(self._link, name, up, ending=".md"))
 
-    def nearest(self, address: str) -> tuple[str, str] | None:
-        """The page whose address is most similar, else the section whose heading has it: what it
-        is called, and its path.
-        """
-        near = nearest(address, [each for each in self._addresses.values() if each])
-        if near is not None:
-            return near, f"/guide/{near}"
-        word = address.replace("\0", " ").strip()[:_LONGEST_NAME].lower()
+    def section(self, word: str) -> str | None:
+        """The path of a section whose heading has a word, None where there is none."""
+        word = word.replace("\0", " ").strip()[:_LONGEST_NAME].lower()
         for each in self.search(word) if word else ():
             if word in each.heading.lower():
-                return each.heading, each.path
+                return each.path
         return None
 
     @cached_property
@@ -164,12 +142,11 @@ class Guide:
         return f"# {name.rpartition('/')[2]}\n\n```yaml\n{text}\n```\n"
 
     def _page(self, name: str) -> Page:
-        address, tokens = self._addresses[name], parsed(self._source(name))
+        address = self._addresses[name]
         up = "../" * (address.count("/") + 1 if address else 0)
+        tokens = parsed(relinked(self._source(name), partial(self._link, name, up)))
         parts = sections(tokens)
-        html = rendered(
-            tokens, partial(self._link, name, up), lambda ident: self.operation(ident, f"{up}docs/")
-        )
+        html = rendered(tokens, lambda ident: self.operation(ident, f"{up}docs/"))
         return Page(address, parts[0].heading, html, parts)
 
     def _link(self, name: str, up: str, target: str, ending: str = "") -> str | None:
@@ -190,7 +167,7 @@ class Guide:
 
     def operation(self, name: str, below: str = "") -> str | None:
         """The address of the page of an operation, error code or event, None for other words."""
-        return f"{below}{name}" if name in self._names else None
+        return f"{below}{name}" if name in self.names else None
 
     # -- search
 
@@ -226,7 +203,9 @@ class Guide:
                 " sections MATCH ? ORDER BY heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ?"
                 # behind the method
                 " OR instr(text, ?) BETWEEN 4 AND 8 AND path LIKE '/docs/%' DESC,"
-                " bm25(sections, 0, 4, 12, 1) * factor LIMIT ?",
+                # pages of tasks count more than the reference
+                " bm25(sections, 0, 4, 12, 1) * CASE WHEN path GLOB '/guide/*' AND path NOT GLOB"
+                " '/guide/*/*' THEN 1.5 ELSE 1 END LIMIT ?",
                 (_FROM, _TO, words_shown, asked, *names, _MOST),
             ).fetchall()
         return [Result(*row) for row in rows]
@@ -266,16 +245,15 @@ class Guide:
         finalize(self, database.close)
         database.execute(
             "CREATE VIRTUAL TABLE sections USING fts5"
-            "(path UNINDEXED, page, heading, text, factor UNINDEXED, asked UNINDEXED,"
+            "(path UNINDEXED, page, heading, text, asked UNINDEXED,"
             " tokenize = 'porter unicode61 remove_diacritics 2')"
         )
-        database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?)", self._rows())
+        database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?, ?)", self._rows())
         return database
 
-    def _rows(self) -> Iterator[tuple[str, str, str, str, float, str]]:
-        for name, address in self._addresses.items():
+    def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        for address in self._addresses.values():
             page = self.pages[address]
-            factor = _FACTORS.get(name, _TASKS if dirname(name) == "docs" else 1.0)
             for part in page.sections:
                 if not part.text:
                     continue
@@ -283,11 +261,11 @@ class Guide:
                 if part.level > 1:
                     path += f"#{part.anchor}"
                 asked = " ".join(_asked(part.heading))
-                yield path, page.title, part.heading, part.text, factor, asked
-        for entry in self._entries:
+                yield path, page.title, part.heading, part.text, asked
+        for entry in self.entries:
             path, text = f"/docs/{entry.name}", entry.text.replace("`", "")
             asked = " ".join(_asked(entry.summary))
-            yield path, entry.kind, entry.name, text, 1.0, asked
+            yield path, entry.kind, entry.name, text, asked
 
 
 def marked(excerpt: str) -> str:

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n+", re.MULTILINE)
-_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"(!?)\[([^\]]+)\]\(([^)\s]+)\)")
 _LEVELS = ("h1", "h2", "h3")
 """The headings that begin a section."""
 Address = Callable[[str], str | None]
@@ -40,20 +40,16 @@ def parsed(source: str) -> list[Token]:
     return tokens
 
 
-def rendered(tokens: list[Token], link: Address, operation: Address) -> str:
+def rendered(tokens: list[Token], operation: Address) -> str:
     """A file as HTML, by its tokens, which are changed.
 
-    `link` answers the address of a target, None to leave the link out; `operation` that of an id,
-    None for other words.
+    `operation` answers the address of an id, None for other words.
     """
     for token in tokens:
         if token.type in ("fence", "code_block", "table_open"):
             token.attrSet("tabindex", "0")  # it scrolls, so the keyboard must reach it
-        for child in token.children or ():
-            if child.type == "image":
-                child.attrSet("src", link(str(child.attrGet("src"))) or "")
         if token.children:
-            token.children = [*_linked(token.children, link, operation)]
+            token.children = [*_linked(token.children, operation)]
     return str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
 
 
@@ -71,15 +67,21 @@ def sections(tokens: list[Token]) -> list[Section]:
 
 
 def relinked(source: str, link: Address) -> str:
-    """A file as Markdown, whose links lead where `link` says; without those that lead nowhere, and
-    without pictures.
+    """A file as Markdown, whose links and pictures lead where `link` says; without those that lead
+    nowhere.
     """
 
     def replaced(match: re.Match[str]) -> str:
-        address = link(match[2])
-        return match[1] if address is None else f"[{match[1]}]({address})"
+        mark, text, target = match.groups()
+        address = link(target)
+        return text if address is None else f"{mark}[{text}]({address})"
 
-    return _LINK.sub(replaced, _PICTURE.sub("", source))
+    return _LINK.sub(replaced, source)
+
+
+def without_pictures(source: str) -> str:
+    """A file as Markdown for programs."""
+    return _PICTURE.sub("", source)
 
 
 def plain(token: Token) -> str:
@@ -89,27 +91,16 @@ def plain(token: Token) -> str:
     return "".join(" " if child.type == "softbreak" else child.content for child in token.children)
 
 
-def _linked(children: list[Token], link: Address, operation: Address) -> Iterator[Token]:
-    """The tokens of a line: links lead to pages of the guide, and the id of an operation
-    to its page.
-    """
-    opened: list[bool] = []
+def _linked(children: list[Token], operation: Address) -> Iterator[Token]:
+    """The tokens of a line, in which the id of an operation leads to its page."""
+    is_link = False
     for child in children:
-        if child.type == "link_open":
-            address = link(str(child.attrGet("href")))
-            opened.append(address is not None)
-            if address is None:
-                continue
-            child.attrSet("href", address)
-        elif child.type == "link_close":
-            if not opened.pop():
-                continue
-        elif (
-            child.type == "code_inline"
-            and not opened
-            and (address := operation(child.content)) is not None
-        ):
+        if child.type in ("link_open", "link_close"):
+            is_link = child.type == "link_open"
+        is_word = child.type == "code_inline" and not is_link
+        address = operation(child.content) if is_word else None
+        if address is None:
+            yield child
+        else:
             start = Token("link_open", "a", 1, attrs={"href": address})
             yield from (start, child, Token("link_close", "a", -1))
-            continue
-        yield child

@@ -22,6 +22,28 @@ function showCopyButtons(root) {
   for (const button of root.querySelectorAll("[data-copy], .command > button")) button.hidden = false;
 }
 
+// JSON with names, texts and numbers told apart.
+const token = /("(?:[^"\\]|\\.)*"?)(:?)|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
+
+function colour(block) {
+  const text = block.textContent;
+  const found = [];
+  let at = 0;
+  for (const match of text.matchAll(token)) {
+    const [whole, quoted, colon, word] = match;
+    const kind = colon ? "name" : quoted ? "text" : word ? "word" : "number";
+    const piece = Object.assign(document.createElement("span"), { className: `j-${kind}`, textContent: whole });
+    found.push(text.slice(at, match.index), piece);
+    at = match.index + whole.length;
+  }
+  block.replaceChildren(...found, text.slice(at));
+}
+
+export function enhance(root) {
+  showCopyButtons(root);
+  for (const block of root.querySelectorAll(".json:not(.is-text)")) colour(block);
+}
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], .command > button");
   if (button) copy(button);
@@ -56,7 +78,7 @@ async function refresh() {
     part.replaceChildren(...next.childNodes);
     for (const each of part.querySelectorAll("details > summary")) each.parentElement.open ||= open.has(each.textContent);
     for (const row of part.querySelectorAll("[data-key]")) row.classList.toggle("is-new", !known.has(row.dataset.key));
-    showCopyButtons(part);
+    enhance(part);
   }
 }
 
@@ -92,7 +114,7 @@ if (parts.length) {
 
 const current = document.querySelector(".side [aria-current]");
 if (current?.offsetParent) current.parentElement.scrollIntoView({ block: "nearest" });
-showCopyButtons(document);
+enhance(document);
 for (const time of document.querySelectorAll("time[datetime]")) {
   time.title = [time.title, `${new Date(time.dateTime).toLocaleString()} on your clock`].filter(Boolean).join("\n");
 }

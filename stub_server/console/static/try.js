@@ -1,5 +1,7 @@
 // A form that tries a call shows the answer and the code beside it, without leaving the page.
 
+import { enhance } from "./shell.js";
+
 const form = document.querySelector("form[data-try]");
 let waiting = null;
 let number = 0;
@@ -16,7 +18,7 @@ async function load(values) {
 function take(page, id) {
   const open = document.querySelector(`#${id} details[open] > summary`)?.textContent;
   document.getElementById(id).replaceChildren(...page.getElementById(id).childNodes);
-  for (const button of document.querySelectorAll(`#${id} .command > button`)) button.hidden = false;
+  enhance(document.getElementById(id));
   for (const each of document.querySelectorAll("#code details")) {
     if (id === "code" && open) each.open = each.querySelector("summary").textContent === open;
   }

@@ -11,6 +11,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+import orjson
+
 from ...contract.document import JSON, Document, Operation
 from ...contract.lifecycles import Lifecycle
 from ...contract.source import Json
@@ -121,27 +123,16 @@ def _mend_member(s: Situation, schema: Json, body: Any, entry: Detail, example: 
 def _mend_parameter(s: Situation, name: str, why: str) -> None:
     """Replace a parameter by a value that the contract accepts, or leave it out."""
     sent = dict(parse_qsl(s.question.query, keep_blank_values=True, errors="replace"))
-    given = sent.pop(name, ABSENT)
+    given: Any = sent.pop(name, ABSENT)
     for parameter in s.operation.parameters:
         if parameter.place == "query" and parameter.name == name:
-            value = _fitting_value(s, parameter.schema, given)
-            if value is not None:
-                sent[name] = value
+            schema = s.mender.resolve(parameter.schema)
+            text = "" if given is ABSENT else given
+            value = s.mender.value(schema, (cast_of(schema) or str)(text), s.later)
+            if value is not ABSENT:
+                sent[name] = value if isinstance(value, str) else orjson.dumps(value).decode()
     query = urlencode(sent, safe=":,", quote_via=quote)
     s.change(f"query.{name}", given, sent.get(name, ABSENT), why, query=query)
-
-
-def _fitting_value(s: Situation, schema: Json, given: Any) -> str | None:
-    """The text of a parameter's value that the contract accepts, near to the one that was sent."""
-    schema = s.mender.resolve(schema)
-    if given is ABSENT:
-        given = ""
-    value = s.mender.value(schema, (cast_of(schema) or str)(given), s.later)
-    if value is ABSENT:
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
 
 
 def example_of(operation: Operation, document: Document) -> Any:
@@ -151,15 +142,12 @@ def example_of(operation: Operation, document: Document) -> Any:
 
 def _harmless_example(s: Situation) -> Any:
     """The contract's example, where it would switch something off with what keeps it on."""
-    example, sent = example_of(s.operation, s.document), s.body
+    example = example_of(s.operation, s.document)
     if not isinstance(example, dict):
         return example
-    named = set(example)
-    if isinstance(sent, dict):
-        named |= sent.keys()
     found = dict(example)
     for name, value in (("status", "active"), ("is_active", True), ("expires_at", s.later)):
-        if name in named:
+        if name in example or s.member(name) is not None:
             found[name] = value
     return found
 
@@ -190,10 +178,9 @@ def another_record(s: Situation) -> None:
 def _another_plan(s: Situation, projects: list[str]) -> None:
     """The order for another plan, if possible one of the project that the body names."""
     wanted = str(s.member("projectId")).lower()
+    projects.sort(key=lambda ident: ident != wanted)
     plans = [row for row in s.newest(s.store.plans) if row.public["projectId"] in projects]
-    plans.sort(
-        key=lambda row: (row.public["projectId"] != wanted, projects.index(row.public["projectId"]))
-    )
+    plans.sort(key=lambda row: projects.index(row.public["projectId"]))
     plans.sort(key=lambda row: row.public["status"] != "active")
     if plans:
         s.set_member("projectId", plans[0].public["projectId"], _FITS)

@@ -5,7 +5,7 @@ likely slips.
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
-from itertools import islice, product
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -272,13 +272,7 @@ def _may_be(asked: str, template: str) -> bool:
     """Whether a glob may match a path of a template, in which a segment of the glob
     may be an id.
     """
-    if asked.count("/") > template.count("/"):
-        return False
-    first, *rest = _PARAMETER.split(template)
-    ids = set()
-    for segment in asked.split("/"):
-        ids.add(segment.replace("*", "").replace("?", "x") or "x")
-    for chosen in product(ids, repeat=len(rest)):
-        if glob(asked, first + "".join(map(str.__add__, chosen, rest))):
-            return True
-    return False
+    if glob(asked, template):
+        return True
+    is_as_deep = asked.count("/") == template.count("/")
+    return is_as_deep and glob(_PARAMETER.sub("?*", template), asked.replace("*", "x"))

@@ -8,7 +8,6 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.clock import wall_ms
 from ...core.problem import NotFound, Refusal
-from ...core.text import nearest
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
@@ -22,7 +21,8 @@ from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
 
 _BODILESS = (204, 205, 304)
-_BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", INBOX)  # what paths begin with that are not listed
+_BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", "/static/", INBOX)
+"""What paths begin with that are not listed."""
 _OF_THE_API, _OF_THE_CONTROLS = "/v2/", f"{CONTROL}/"
 _FORM = b"application/x-www-form-urlencoded"
 _LONGEST = 1_024  # characters of a page's path: each of its links has one `../` for each slash
@@ -54,8 +54,6 @@ class Pages:
         self.app, self._server = app.__call__, server
         self._pages, self._console, self._agents = pages, console, agents
         self._most = most
-        documented = [path for path in pages if path.startswith(f"{DOCS}/")]
-        self._names = [path.removeprefix(f"{DOCS}/") for path in documented if path[-3:] != ".md"]
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         path: str = scope[TARGET].path
@@ -70,8 +68,6 @@ class Pages:
         if path == AGENTS:
             scope[TRACE].is_kept = False
             return self._agents(self._work(scope))
-        if path.startswith(f"{DOCS}/") and not _wants_html(scope):
-            raise self._no_page(path.removeprefix(f"{DOCS}/"))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
                 return self._show_console(scope, receive)
@@ -90,16 +86,6 @@ class Pages:
             if error.code != "route_not_found":
                 raise
         return await self._show_console(scope, receive)
-
-    def _no_page(self, name: str) -> NotFound:
-        """404 for what is no operation, error code or event, with the nearest name."""
-        guess = nearest(name.removesuffix(".md"), self._names)
-        rest = "/llms.txt lists the pages."
-        advice = rest
-        if guess is not None:
-            advice = f"Did you mean {DOCS}/{guess}? {rest}"
-        message = f"No operation, error code or event is called {name[:200]}."
-        return NotFound(message, advice=advice, code="route_not_found")
 
     def _work(self, scope: Scope, body: bytes = b"") -> Work:
         sandbox = scope[TARGET].sandbox
