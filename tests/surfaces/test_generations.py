@@ -390,6 +390,28 @@ def test_nothing_that_goes_back_brings_a_generation_back(guarded: Server) -> Non
                 assert 200 == control.get("/invariants").status_code, path
 
 
+@pytest.mark.promise("nothing-goes-back-time-brings")
+def test_no_key_is_given_twice(guarded: Server) -> None:
+    """A key of few scopes that was deleted would be the next one that is made after a reset."""
+    with guarded.sandbox("twice") as sandbox:
+
+        def made(*scopes: str) -> Json:
+            key = {"name": "Partner", "scopes": scopes}
+            found: Json = created(sandbox.api.post("/api-keys", json=key))["api_key"]
+            return found
+
+        file = sandbox.control.get("/export").content
+        few = made("plans:read")
+        assert 200 == sandbox.api.delete(f"/api-keys/{few['id']}").status_code
+        media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
+        for path, more in (("/reset", {}), ("/import", {"content": file, "headers": media})):
+            answer = sandbox.control.request("POST", path, **more)
+            assert 200 == answer.status_code, (path, answer.text)
+            made("customers:read")
+            made("customers:read")
+            assert 401 == status(sandbox.url, few["private_key"]), path
+
+
 def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
     """So does the generation of a sandbox that was never rotated."""
     process = Process(

@@ -68,7 +68,8 @@ class SandboxFactory:
             seed = settings.seed
         if now is None:
             now = settings.now
-        clock, ids = Clock(now), Ids(seed, self.rules.secret, name)
+        clock = Clock(now)
+        ids = Ids(seed, self.rules.secret, name, repeats=not settings.is_public)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
         origin = Origin(seed, scenario or settings.scenario, self.rules.settings)
         sandbox = Sandbox(
