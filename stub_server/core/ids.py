@@ -4,6 +4,7 @@ import hmac
 from copy import copy
 from hashlib import blake2b, sha256
 from random import Random
+from secrets import token_bytes
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
@@ -65,10 +66,12 @@ class Ids:
     gives request ids their numbers: a replay has its own.
     """
 
-    def __init__(self, seed: int, secret: bytes, sandbox: str = "") -> None:
+    def __init__(self, seed: int, secret: bytes, sandbox: str, *, repeats: bool) -> None:
         """Ids are derived from `seed`, secrets from `secret` and the identity of the sandbox: at
-        first its name.
+        first its name. Unless it `repeats`, secrets are random: a reset would bring ended ones
+        back.
         """
+        self.repeats = repeats
         self._draw_from(sha256(f"{seed}/ids".encode()).digest())
         self._root = keyed_digest(secret, b"credentials")
         self.position: Position = (0, 0)
@@ -175,6 +178,8 @@ class NextIds:
         """64 bytes, from which credentials are made."""
         number, secrets = self.position
         self.position = number, secrets + 1
+        if not self._ids.repeats:
+            return token_bytes(64)
         return hmac.digest(self._ids.secret_key, secrets.to_bytes(8, "big"), "sha512")
 
 

@@ -1,4 +1,4 @@
-"""Seeded API keys.
+"""Seeded API keys, and signing keys.
 
 Sandboxes are copied, but a key identifies its sandbox: each has halves of its own.
 """
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from ..core.ids import derived_text, named_uuid
 from ..core.record import Body, Parts, Row
+from ..core.signing import new_key
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.tables.store import Store
+from ..engine.tables.table import Table
 
 MAIN_ID = named_uuid("api_key", "main")
 
@@ -39,10 +41,25 @@ def mark_seeded(sandbox: Sandbox) -> None:
     sandbox.origin.seeded_keys = frozenset(sandbox.store.api_keys.keys)
 
 
+def own_signing_keys(sandbox: Sandbox, ident: str) -> Body:
+    """The hidden member of a webhook of a sandbox with a signing key that no other one has."""
+    names = (str(sandbox.origin.seed), "webhook", ident, sandbox.identity)
+    drawn = derived_text(sandbox.rules.secret, 32, *names)
+    return {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]}
+
+
+def derive_signing_keys(sandbox: Sandbox) -> None:
+    """Give the webhooks of a new sandbox keys of its own, unless all keys follow from the seed."""
+    if sandbox.origin.generation:
+        for row in list(sandbox.store.webhooks.all_rows()):
+            hidden = row.hidden | own_signing_keys(sandbox, row.id)
+            _replace(sandbox.store, sandbox.store.webhooks, row, row.public, hidden)
+
+
 def derive_keys(sandbox: Sandbox) -> None:
     """Give the seeded keys of a new sandbox secrets of its own; a default one has them already."""
     for row in _seeded(sandbox):
-        _replace(sandbox.store, row, *renewed(sandbox, row))
+        _replace(sandbox.store, sandbox.store.api_keys, row, *renewed(sandbox, row))
 
 
 def keep_newest(then: Sandbox, now: Sandbox) -> None:
@@ -51,10 +68,10 @@ def keep_newest(then: Sandbox, now: Sandbox) -> None:
     for row in _seeded(then):
         today = now.store.api_keys.open(row.id)
         if today is None:  # it was deleted since
-            _replace(then.store, row, *renewed(then, row))
+            _replace(then.store, then.store.api_keys, row, *renewed(then, row))
         else:
             secrets = _with(row, today.public["public_key"], today.hidden["digest"])
-            _replace(then.store, row, *secrets)
+            _replace(then.store, then.store.api_keys, row, *secrets)
 
 
 def renewed(sandbox: Sandbox, row: Row) -> Parts:
@@ -67,11 +84,10 @@ def _with(row: Row, public_key: str, digest: str) -> Parts:
     return row.public | {"public_key": public_key}, row.hidden | {"digest": digest}
 
 
-def _replace(store: Store, row: Row, public: Body, hidden: Body) -> None:
+def _replace(store: Store, table: Table, row: Row, public: Body, hidden: Body) -> None:
     """Put another version in the place of one, without a step."""
     if row.equals(public, hidden):
         return
-    table = store.api_keys
     record = table.prepare(row.id, public, hidden, row, row.record.created)._replace(
         version=row.record.version
     )

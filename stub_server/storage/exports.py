@@ -15,10 +15,8 @@ from typing import IO
 import orjson
 
 from ..contract.secrets import REDACTED
-from ..core.ids import derived_text
 from ..core.record import Body, Record, without
-from ..core.signing import new_key
-from ..data.keys import own_pair
+from ..data.keys import own_pair, own_signing_keys
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
@@ -275,9 +273,7 @@ def adopted(
         elif table == "webhooks":
             hidden: Body = {}
             if anew:
-                names = (str(sandbox.origin.seed), "webhook", record.id, sandbox.name)
-                drawn = derived_text(sandbox.rules.secret, 32, *names)
-                hidden["signing_keys"] = [{"key": new_key(drawn.encode()), "until": None}]
+                hidden = own_signing_keys(sandbox, record.id)
             if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:
                 hidden[ABROAD] = abroad
             return changed(record, {}, hidden)

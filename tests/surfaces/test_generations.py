@@ -1,8 +1,10 @@
 """Credentials of a sandbox: whom they let in on a public and a plain server, and when they end."""
 
 import asyncio
+import gzip
+import re
 import socket
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from dataclasses import replace
@@ -388,6 +390,53 @@ def test_nothing_that_goes_back_brings_a_generation_back(guarded: Server) -> Non
                 assert opens(sandbox, newest["control_key"]), path
                 assert newest["public_key"] == given(sandbox)["public_key"], path
                 assert 200 == control.get("/invariants").status_code, path
+
+
+def signing_keys(file: bytes) -> set[str]:
+    """The signing keys of the webhooks in a file."""
+    return set(re.findall(r"whsec_[A-Za-z0-9+/=]+", gzip.decompress(file).decode()))
+
+
+@pytest.mark.promise("credential-of-one-sandbox")
+def test_no_sandbox_signs_with_keys_of_another(guarded: Server) -> None:
+    """Nor one that was made from the same file, or with the name of one that was deleted."""
+    media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
+    known = set[str]()
+    for name in ("signs", "signs", "alike"):
+        with guarded.sandbox(name) as sandbox:
+            control = sandbox.control
+            found = signing_keys(control.get("/export").content)
+            file = control.get("/export", params={"secrets": False}).content
+            control.post("/import", content=file, headers=media).raise_for_status()
+            found |= signing_keys(control.get("/export").content)
+        assert found
+        assert known.isdisjoint(found), name
+        known |= found
+
+
+@pytest.mark.promise("nothing-goes-back-time-brings")
+def test_no_key_is_given_twice(guarded: Server) -> None:
+    """A key of few scopes that was deleted would be the next one that is made after a reset."""
+    with guarded.sandbox("twice") as sandbox:
+
+        def made(*scopes: str) -> Json:
+            key = {"name": "Partner", "scopes": scopes}
+            found: Json = created(sandbox.api.post("/api-keys", json=key))["api_key"]
+            return found
+
+        file = sandbox.control.get("/export").content
+        few = made("plans:read")
+        assert 200 == sandbox.api.delete(f"/api-keys/{few['id']}").status_code
+        media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
+        begins: tuple[Callable[[], httpx2.Response], ...] = (
+            lambda: sandbox.control.post("/reset"),
+            lambda: sandbox.control.post("/import", content=file, headers=media),
+        )
+        for begin in begins:
+            begin().raise_for_status()
+            made("customers:read")
+            made("customers:read")
+            assert 401 == status(sandbox.url, few["private_key"])
 
 
 def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:

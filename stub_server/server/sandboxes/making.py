@@ -7,7 +7,7 @@ from ...core.problem import NotFound, UnusableInput
 from ...core.record import Body
 from ...core.slices import BackgroundWorker
 from ...data.filling import Seeding
-from ...data.keys import derive_keys, mark_seeded
+from ...data.keys import derive_keys, derive_signing_keys, mark_seeded
 from ...data.scenario import known_scenarios
 from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
@@ -68,7 +68,8 @@ class SandboxFactory:
             seed = settings.seed
         if now is None:
             now = settings.now
-        clock, ids = Clock(now), Ids(seed, self.rules.secret, name)
+        clock = Clock(now)
+        ids = Ids(seed, self.rules.secret, name, repeats=not settings.is_public)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
         origin = Origin(seed, scenario or settings.scenario, self.rules.settings)
         sandbox = Sandbox(
@@ -191,6 +192,7 @@ class SandboxFactory:
         """A sandbox that has just been filled, with seeded keys of its own."""
         mark_seeded(sandbox)
         derive_keys(sandbox)
+        derive_signing_keys(sandbox)
         sandbox.status.held_before = sandbox.events.raised
         return sandbox
 
