@@ -244,7 +244,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "a timer near the end of numbers": (_set("timer", seq=MOST + 1), "timer.seq: "),
     "an amount beyond numbers": (
         _inside("record", "orders", "public", totalAmount=1e308),
-        "contradict each other",
+        "Every order's payment agrees with its status: order ",
     ),
     "a timer of no record": (_set("timer", subject="nobody"), "timer.subject: "),
     "a step of no cause": (
