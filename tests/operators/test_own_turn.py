@@ -68,7 +68,7 @@ def test_others_are_served_between_two_restores_of_one_sandbox() -> None:
     """Each is short; all that came together were done in one turn of the loop."""
     head = b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
     restore = b"POST /s/many/_sandbox/snapshots/one/restore" + head
-    between, done = [], 0
+    between, done = list[int](), 0
     with Process() as server, ExitStack() as stack:
         with server.control("many") as control:
             control.get("/credentials").raise_for_status()
