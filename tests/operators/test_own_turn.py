@@ -2,9 +2,13 @@
 the line: many of one tenant delay no other's.
 """
 
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from statistics import median
 
 import httpx2
 import pytest
@@ -13,6 +17,7 @@ from ..support.processes import Process
 
 pytestmark = pytest.mark.check
 MANY = 12
+AT_ONCE, ROUNDS = 60, 40
 Call = Callable[[httpx2.Client, int], httpx2.Response]
 CALLS: dict[str, Call] = {
     "reset": lambda control, number: control.post("/reset", json={"seed": number}),
@@ -56,3 +61,36 @@ def test_many_of_one_sandbox_delay_no_other(server: Process, many: str, own: str
             thread.join()
     assert answer.status_code in (200, 201), answer.text
     assert between <= 4, done
+
+
+@pytest.mark.promise("others-served-beside-jobs")
+def test_others_are_served_between_two_restores_of_one_sandbox() -> None:
+    """Each is short; all that came together were done in one turn of the loop."""
+    head = b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+    restore = b"POST /s/many/_sandbox/snapshots/one/restore" + head
+    between, done = list[int](), 0
+    with Process() as server, ExitStack() as stack:
+        with server.control("many") as control:
+            control.get("/credentials").raise_for_status()
+            control.post("/snapshots", json={"name": "one"}).raise_for_status()
+        links = []
+        for _ in range(AT_ONCE + 1):
+            link = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            link.sendall(b"GET /_sandbox/health" + head)
+            assert link.recv(65_536).startswith(b"HTTP/1.1 200")
+            links.append(link)
+        own = links[-1]
+        for link in links[:-1]:
+            link.sendall(restore)
+        own.sendall(b"GET /_sandbox/clock" + head)
+        while len(between) < ROUNDS:
+            for link in select.select(links, [], [])[0]:
+                assert link.recv(65_536).startswith(b"HTTP/1.1 200")
+                if link is own:
+                    between.append(done)
+                    done = 0
+                    own.sendall(b"GET /_sandbox/clock" + head)
+                else:
+                    done += 1
+                    link.sendall(restore)
+    assert median(between) < AT_ONCE / 4, between

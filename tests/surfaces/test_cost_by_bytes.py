@@ -542,3 +542,26 @@ def test_orders_of_an_archived_project_hold_nobody_up() -> None:
         assert server.heart.cost_of(archive).hold <= MOST_HOLD
         pending = f"/v2/orders?projectId={ids['projectId']}&status=pending"
         assert door.ask("GET", pending).json()["pagination"]["total"] == 0
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_a_page_of_large_events_and_a_large_answer_hold_nobody_up(server: Measured) -> None:
+    """A hundred were 31 MB, which were written, and then read again to be checked."""
+    ids = server.door.ask("GET", "/_sandbox/credentials").json()["sample"]
+    items = [{"description": "\x01" * 256, "quantity": 1, "amount": 1}] * 100
+    metadata = {f"name{number}": "\x01" * 500 for number in range(50)}
+    order = order_body(
+        ids["projectId"], ids["planId"], totalAmount=100, items=items, metadata=metadata
+    )
+    for _ in range(100):
+        assert server.door.send("POST", "/v2/orders/pix", order).status == 201
+    page = "/_sandbox/events?type=order.created&limit=100"
+    assert len(server.door.ask("GET", page).body) > 25_000_000
+    assert server.heart.least(lambda: shown(server.door.ask("GET", page))).hold <= MOST_HOLD
+    shown(server.door.ask("GET", "/v2/orders?limit=100"))
+    (listed,) = server.door.ask("GET", "/_sandbox/requests?operationId=listOrders&limit=1").json()[
+        "requests"
+    ]
+    path = f"/_sandbox/requests/{listed['id']}"
+    assert len(server.door.ask("GET", path).body) > 15_000_000
+    assert server.heart.least(lambda: shown(server.door.ask("GET", path))).hold <= MOST_HOLD

@@ -44,7 +44,11 @@ async def _asked_for(work: Work, events: Iterable[Event], query: Body) -> list[E
 
 
 def _page(events: list[Event], rest: Body) -> Reply:
-    return reply.value({"events": [orjson.Fragment(event.payload()) for event in events], **rest})
+    """The records in them were checked when they were written: a hundred events may have 30 MB."""
+    rows = [b","] * max(0, 2 * len(events) - 1)
+    rows[::2] = [event.payload() for event in events]
+    parts = (b'{"events":[', *rows, b"],", orjson.dumps(rest)[1:])
+    return Reply(200, parts, "events" if events else None)
 
 
 def trigger_event(work: Work, body: Body) -> Reply:

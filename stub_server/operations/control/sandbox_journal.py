@@ -1,5 +1,7 @@
 """The journal: the requests that came to a sandbox, and what was expected of them."""
 
+import orjson
+
 from ...core.problem import NotFound
 from ...core.record import Body
 from ...engine.kept import Trace
@@ -8,7 +10,7 @@ from ...server.journal.archive import archive
 from ...server.journal.entries import chosen, curl, row, whole
 from ...server.journal.expectations import Expectation
 from ...server.reply import Reply, Streamed
-from ...server.request import CONTROL
+from ...server.request import CONTROL, LARGEST_BODY
 from ...server.work import Work
 from ...version import __version__
 
@@ -39,7 +41,10 @@ async def get_request(work: Work, ident: str) -> Reply:
         )
     server = work.server
     explanation = await _explained(work, trace)
-    return reply.value({"request": whole(trace, explanation, curl(server, work.sandbox, trace))})
+    found = whole(trace, explanation, curl(server, work.sandbox, trace))
+    parts = (b'{"request":', orjson.dumps(found), b"}")
+    is_large = len(trace.answer or b"") > LARGEST_BODY  # reading it again would delay others
+    return Reply(200, parts, "large" if is_large else None)
 
 
 async def _explained(work: Work, trace: Trace) -> Body | None:

@@ -53,9 +53,9 @@ async def delete_snapshot(work: Work, name: str) -> Reply:
 
 
 async def restore_snapshot(work: Work, name: str) -> Reply:
-    copy = work.entry.snapshots.get(name).sandbox
-    then = state_in(copy, work.sandbox.name)
-    entry, step = await work.server.sandboxes.go_back(work.sandbox, then, work.cause)
+    async with own_turn(work) as entry:
+        then = state_in(entry.snapshots.get(name).sandbox, work.sandbox.name)
+        _, step = await work.server.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry)})
 

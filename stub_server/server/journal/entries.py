@@ -52,8 +52,8 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
     stages[-1]["outcome"] = _outcome(trace)
     return {
         **row(trace),
-        "request": {"headers": joined(trace.headers), "body": body_of(trace.body)},
-        "response": {"headers": joined(trace.answer_headers), "body": body_of(trace.answer)},
+        "request": {"headers": joined(trace.headers), "body": _shown(trace.body)},
+        "response": {"headers": joined(trace.answer_headers), "body": _shown(trace.answer)},
         "trace": stages,
         "step_before": trace.before,
         "events": list(trace.events),
@@ -74,6 +74,17 @@ def _outcome(trace: Trace) -> str:
     if trace.status >= 400:
         return "refused"
     return "replayed" if "idempotent-replayed" in dict(trace.answer_headers) else "passed"
+
+
+def _shown(body: bytes | None) -> Any:
+    """The JSON of a body, which may be 16 MB, else the body as text; None without a body."""
+    if not body:
+        return None
+    try:
+        text = orjson.dumps([[[[[[orjson.loads(body)]]]]]])  # nested no deeper than can be shown
+    except (ValueError, TypeError):
+        return body.decode("utf-8", "replace")
+    return orjson.Fragment(text[6:-6])
 
 
 def body_of(body: bytes | None) -> Any:
