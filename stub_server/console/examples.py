@@ -42,6 +42,13 @@ def _is_idle(each: Body, store: Store) -> bool:
     return not store.running(name, each["id"]) and not store.orders.bucket(name, each["id"])
 
 
+def _is_renewed(subscription: Body, store: Store) -> bool:
+    """Whether a subscription can be renewed: its project is active, and its last order paid."""
+    project = store.projects.peek(subscription["projectId"]) or {}
+    order = store.orders.peek(subscription["lastOrderId"]) or {}
+    return project.get("status") == "active" and bool(order.get("status") == "paid")
+
+
 def _is_reached(webhook: Body, store: Store) -> bool:
     """Whether a webhook's receiver answers."""
     return bool(webhook["last_delivery_status"] == "delivered")
@@ -62,7 +69,7 @@ _RECORDS = {
     "paidOrderId": Wanted("orders", "status", "paid"),
     "disputedOrderId": Wanted("orders", "status", "disputed"),
     "subscriptionId": Wanted("subscriptions", "planId", "planId"),
-    "activeSubscriptionId": Wanted("subscriptions", "status", "active"),
+    "activeSubscriptionId": Wanted("subscriptions", "status", "active", _is_renewed),
     "pastDueSubscriptionId": Wanted("subscriptions", "status", "past_due"),
     "webhookId": Wanted("webhooks", fits=_is_reached),
     "spareWebhookId": Wanted("webhooks", is_spare=True),

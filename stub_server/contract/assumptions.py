@@ -124,7 +124,8 @@ def _bounds(node: Json, kind: str, unit: str) -> str:
     """
     low, high = node.get(f"min{kind}"), node.get(f"max{kind}")
     if node.get("exclusiveMinimum"):
-        return f" above {low}, at most {high}"
+        most = "" if high is None else f", at most {high}"
+        return f" above {low}{most}"
     if low is not None and high is not None:
         return f" of {low} to {high}{unit}" if unit else f" from {low} to {high}"
     if high is not None:

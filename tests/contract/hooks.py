@@ -25,10 +25,10 @@ assert pack.PACK.is_dir()
 # as in the runs of the tests (tests/conftest.py): else the collector takes 7 % of the time
 gc.freeze()
 gc.set_threshold(5_000, 50, 10)
-known = Known(is_real=lambda value: value in sandbox_hooks.World.seen)
+known = Known(is_real=lambda value: value in sandbox_hooks.Fork.seen)
 controls, rare = (
     Controls(sandbox_hooks.URL),
-    Rare(sandbox_hooks.URL, lambda: sandbox_hooks.World.token),
+    Rare(sandbox_hooks.URL, lambda: sandbox_hooks.Fork.token),
 )
 # What an import is given to be accepted is a file that the same server has exported.
 schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
@@ -37,7 +37,7 @@ schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
 @schemathesis.hook
 def after_load_schema(context: Any, schema: Any) -> None:
     """Learn what exists in the fork that was just made; each fork of that name has the same."""
-    known.learn(sandbox_hooks.URL, sandbox_hooks.World.token)
+    known.learn(sandbox_hooks.URL, sandbox_hooks.Fork.token)
     atexit.register(controls.drop)
     atexit.register(rare.drop)
 
@@ -65,7 +65,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     if case.meta is None:
         return
     name, phase = name_of(case), case.meta.phase.name.value
-    controls.begin(sandbox_hooks.World.forks)
+    controls.begin(sandbox_hooks.Fork.forks)
     controls.prepare(name)
     if name == "deleteSandbox" and case.path_parameters.get("sandboxName") == FORK:
         case.path_parameters = controls.aim_path(name, case.path_parameters, every=True)

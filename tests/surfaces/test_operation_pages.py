@@ -44,6 +44,7 @@ actions:
     update:
       nickname: { type: string, minLength: 2, maxLength: 5, description: "<script>alert('field')</script>" }
       family: { $ref: "#/components/schemas/Family" }
+      points: { type: number, minimum: 0, exclusiveMinimum: true }
   - target: $.components.schemas
     update:
       Family:
@@ -195,7 +196,7 @@ def test_every_call_that_a_page_of_the_api_shows_works(
 
 @pytest.mark.turn
 def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path: Path) -> None:
-    """Each in a fresh world, unless it says what is to be put in.
+    """Each in a fresh sandbox, unless it says what is to be put in.
 
     What needs another state is refused for that.
     """
@@ -257,6 +258,8 @@ def test_a_page_shows_what_an_overlay_has_changed(overlaid: Live, live: Live) ->
     html = page(overlaid.url, "createCustomer")
     assert "nickname" not in words(page(live.url, "createCustomer"))
     assert "nickname assumed text of 2 to 5 characters" in words(html)
+    assert "number above 0" in words(html)
+    assert "None" not in words(html)
     assert '<a href="../docs/listCustomers"><code>listCustomers</code></a>' in html
 
 
