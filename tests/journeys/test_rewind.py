@@ -258,10 +258,11 @@ def test_what_others_do_while_a_rewind_is_worked_out_is_undone_too(
     assert [200] * (undone - 40) + [404] * late == there
 
 
-def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
+def test_a_sandbox_that_is_replaced_meanwhile_is_not_rewound(
     api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rewind waits on its way until the reset has been answered."""
+    """The rewind waits on its way until the import has been answered; a reset would wait for it."""
+    file = control.get("/export").content
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
     step = step_of(control) - 30
@@ -280,7 +281,8 @@ def test_a_sandbox_that_is_reset_meanwhile_is_not_rewound(
         going = pool.submit(control.post, "/rewind", json={"to_step": step})
         assert begun.wait(30)
         with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
-            done(other.post("/reset"))
+            media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
+            done(other.post("/import", content=file, headers=media))
         over.set()
         answer = going.result()
     assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
