@@ -279,11 +279,13 @@ def test_a_sandbox_that_is_replaced_meanwhile_is_not_rewound(
     monkeypatch.setattr(slices.BackgroundWorker, "in_slices", held)
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(control.post, "/rewind", json={"to_step": step})
-        assert begun.wait(30)
-        with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
-            media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
-            done(other.post("/import", content=file, headers=media))
-        over.set()
+        try:
+            assert begun.wait(30)
+            with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
+                media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
+                done(other.post("/import", content=file, headers=media))
+        finally:
+            over.set()  # or the tests after it would wait for this rewind
         answer = going.result()
     assert {"to_step": "step_not_kept"} == refused(answer, 409, "step_not_kept")
     assert "began again" in answer.json()["message"]
