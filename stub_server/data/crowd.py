@@ -171,10 +171,27 @@ class Crowd:
             self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
         ident, joined = self._buyers[-1] if is_new else self._returning(project)
         if project in joined:
+            self._make_up_for(visit)
             fate = unpaid(fate.method)
         joined.add(project)
         buyer = as_buyer(draft.get(draft.store.customers, ident).public)
         return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
+
+    def _make_up_for(self, visit: Visit) -> None:
+        """Plan orders that are not paid, in place of those that were expected of a visit
+        and do not come.
+        """
+        offer = visit.offer
+        latest = min(offer.closes, self.script.end - SETTLED[visit.fate.method])
+        if visit.at >= latest:
+            return
+        expected = count_orders(offer.plan, visit.fate, visit.at, offer.stopped or self.script.end)
+        for _ in range(expected - 1):
+            at = self.rhythm.instant(self._rng, visit.at, latest)
+            self.script.add(at, self._order, Visit(at, offer, unpaid(visit.fate.method)))
+
+    def _order(self, visit: Visit) -> None:
+        self.script.follow(self._buy(visit, is_new=False))
 
     def _returning(self, project: str) -> tuple[str, set[str]]:
         """One of the recent buyers, in most cases one who has not joined the project."""

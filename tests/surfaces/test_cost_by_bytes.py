@@ -547,6 +547,7 @@ def test_orders_of_an_archived_project_hold_nobody_up() -> None:
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_a_page_of_large_events_and_a_large_answer_hold_nobody_up(server: Measured) -> None:
     """A hundred were 31 MB, which were written, and then read again to be checked."""
+    assert server.door.send("POST", "/_sandbox/reset", {}).status == 200
     ids = server.door.ask("GET", "/_sandbox/credentials").json()["sample"]
     items = [{"description": "\x01" * 256, "quantity": 1, "amount": 1}] * 100
     metadata = {f"name{number}": "\x01" * 500 for number in range(50)}
