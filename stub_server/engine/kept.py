@@ -38,6 +38,8 @@ class Budget:
     `steps` counts what was recorded in the sandboxes whose logs share it.
     """
 
+    __slots__ = ("_members", "most", "steps", "used")
+
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
         self.most, self.used, self.steps = most, 0, 0
         # Weak: a deleted sandbox must be freed. In order, so that ties are always decided alike.
@@ -60,6 +62,8 @@ class Budget:
 
 class Bounded(Queue[T]):
     """Items in order, of which the oldest are dropped when they take too many bytes."""
+
+    __slots__ = ("__weakref__", "budget")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared with other sandboxes."""
@@ -109,6 +113,8 @@ class Log(Bounded[Step]):
     The oldest steps are dropped when there are too many; their effects stay. `writer` is given each
     step to store outside the process, and `stored` waits until that is done.
     """
+
+    __slots__ = ("_most", "number", "stored", "writer")
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
@@ -288,6 +294,8 @@ class Journal(Bounded[Trace]):
     A request counts with its path, query, headers and bodies. Those to the control surface have as
     many places again, so that they take none from the API.
     """
+
+    __slots__ = ("_cleared", "_controls", "_most", "appended", "keeps_bodies")
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` requests are kept; 0 keeps no bodies, and as many requests as usual.

@@ -89,6 +89,8 @@ class Queue(Generic[T]):
     `size` is how many bytes they keep alive.
     """
 
+    __slots__ = ("_items", "size")
+
     def __init__(self) -> None:
         self._items: deque[T] = deque()
         self.size = 0
@@ -183,6 +185,8 @@ class EventLog(Queue[Event]):
     `raised` counts all of them.
     """
 
+    __slots__ = ("raised",)
+
     def __init__(self) -> None:
         super().__init__()
         self.raised = 0
@@ -235,6 +239,8 @@ class Replies(Queue[Saved]):
     """The replies saved for Idempotency-Keys, in the order of their time, in which they
     also expire.
     """
+
+    __slots__ = ("_saved",)
 
     def __init__(self) -> None:
         super().__init__()

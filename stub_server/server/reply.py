@@ -118,6 +118,7 @@ class Answer:
     joined.
     """
 
+    __slots__ = ("body", "headers", "parts", "status")
     is_final = False  # whether it is sent as it is
     parts: Sequence[bytes]
 
@@ -144,6 +145,8 @@ class Answer:
 class Cut(Answer):
     """An answer whose connection ends within the body."""
 
+    __slots__ = ()
+
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
@@ -153,6 +156,7 @@ class Cut(Answer):
 class Dropped(Answer):
     """No answer: the connection ends."""
 
+    __slots__ = ()
     is_final = True
 
     def __init__(self) -> None:
@@ -165,6 +169,7 @@ class Dropped(Answer):
 class Said(Answer):
     """What a server answers to another one, and to no client."""
 
+    __slots__ = ()
     is_final = True
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,6 +180,7 @@ class Said(Answer):
 class Forwarded(Answer):
     """What another application answers: `passage` sends it, or its end, as it comes."""
 
+    __slots__ = ("_passage",)
     is_final = True
 
     def __init__(self, passage: Passage) -> None:
@@ -212,6 +218,8 @@ class Reply(Answer):
     time.
     """
 
+    __slots__ = ("media", "shape")
+
     def __init__(
         self,
         status: int,
@@ -245,6 +253,8 @@ class Streamed(Reply):
     A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to
     notice that the reader has left.
     """
+
+    __slots__ = ("_chunks",)
 
     def __init__(self, chunks: AsyncGenerator[bytes], media: bytes, headers: Pairs = ()) -> None:
         of_streams = (

@@ -36,6 +36,18 @@ class Target:
     not exist yet: a request that is refused creates none.
     """
 
+    __slots__ = (
+        "_created",
+        "_sandboxes",
+        "generation",
+        "is_chosen",
+        "path",
+        "pending",
+        "prefix",
+        "sandbox",
+        "was_gone",
+    )
+
     def __init__(
         self,
         sandboxes: Sandboxes,

@@ -49,6 +49,8 @@ class Application(ConnexionMiddleware):
 class _Node:
     """One segment of the path tree."""
 
+    __slots__ = ("allow", "literals", "methods", "parameter", "template")
+
     def __init__(self, parameter: str = "") -> None:
         self.parameter = parameter  # as the contract spells it, where any segment leads here
         self.literals: dict[str, _Node] = {}
