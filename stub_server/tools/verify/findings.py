@@ -48,7 +48,7 @@ class Said(NamedTuple):
 
 
 class Words(str):
-    """What stands in place of a value."""
+    """A description that stands where a value would, such as `nothing`; shown without quotes."""
 
 
 class Got(NamedTuple):
