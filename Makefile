@@ -60,7 +60,7 @@ lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/stub-server check
-	@$(BIN)/python -m tests.size --total
+	@$(BIN)/python -m tests.size
 
 bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the floor
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
