@@ -24,7 +24,6 @@ from .support.estate import Estate, emptied, estate, with_room
 from .support.evidence import Evidence
 from .support.live import FROZEN, Live, running, running_small
 from .support.postgres import Postgres
-from .support.progress import Progress
 from .support.receiver import Receiver, receiving
 from .support.shared import Shared
 from .support.short import sample, split
@@ -135,14 +134,10 @@ def pytest_xdist_auto_num_workers() -> int:
     )
 
 
-@pytest.hookimpl(trylast=True)  # pytest has its reporter
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the evidence ledger listen to every client, and show a line for each file."""
+    """Have the evidence ledger listen to every client, and journeys choose their stores."""
     config.pluginmanager.register(Evidence(config), "evidence")
     config.pluginmanager.register(Choice(config), "stores")
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None and config.get_verbosity() == 0:
-        config.pluginmanager.register(Progress(reporter))
 
 
 @pytest.hookimpl(wrapper=True)
