@@ -142,32 +142,6 @@ def test_ids_are_copied_by_a_click(browser: Page, base: str, api: httpx2.Client)
     assert request == browser.look("navigator.clipboard.readText()")
 
 
-@pytest.mark.parametrize("run", [True, False])
-def test_a_refusal_leads_to_the_request_that_works(
-    browser: Page, base: str, api: httpx2.Client, control: httpx2.Client, *, run: bool
-) -> None:
-    """By one click, with scripts and without."""
-    refused = api.post(
-        "/v2/customers", json={"name": "Ana", "email": "ana@example.com", "document": "52998224724"}
-    )
-    assert 422 == refused.status_code
-    browser.scripts(run=run)
-    try:
-        browser.go(f"{base}/console/requests/{refused.headers['x-request-id']}")
-        browser.look(
-            "[...document.querySelectorAll('button')].find(b => b.textContent === 'Send"
-            " it').click()"
-        )
-        browser.until("location.search.startsWith('?done=')")
-        browser.until("document.readyState === 'complete'")
-        assert "Create a customer: done." in browser.look(
-            "document.querySelector('.flash').innerText"
-        )
-    finally:
-        browser.scripts(run=True)
-    assert 201 == control.get("/requests").json()["requests"][0]["status"]
-
-
 def test_events_deliveries_and_the_clock_are_followed(
     browser: Page, base: str, control: httpx2.Client
 ) -> None:

@@ -55,13 +55,3 @@ def test_the_code_follows_what_is_written(browser: Page, base: str, control: htt
     browser.until("document.getElementById('curl').textContent.includes('/v2/orders?limit=3')")
     assert browser.look("document.querySelectorAll('#code details')[1].open") is True
     assert [] == control.get("/requests").json()["requests"]
-
-
-def test_the_front_page_follows_what_happens(browser: Page, base: str, api: httpx2.Client) -> None:
-    browser.go(f"{base}/")
-    browser.until("document.querySelector('.live.is-on') !== null")
-    api.get("/v2/plans")
-    browser.until("document.getElementById('recent').innerText.includes('/v2/plans')")
-    assert browser.look("document.querySelector('.live.is-on') !== null") is True
-    api.get("/v2/projects")
-    browser.until("document.getElementById('recent').innerText.includes('/v2/projects')")
