@@ -50,30 +50,6 @@ def test_what_work_was_given_is_let_go_at_once(*, fails: bool) -> None:
 
 
 @pytest.mark.check
-def test_much_work_of_one_sandbox_lets_that_of_another_pass() -> None:
-    """300 of one sandbox kept a rewind of another waiting for 8 s."""
-    done: list[str] = []
-    released: list[bool] = []
-
-    def work(of: str) -> Sliced[None]:
-        while not released:
-            yield
-        done.append(of)
-
-    async def run() -> None:
-        worker = BackgroundWorker()
-        asked = []
-        for of in ("one", "one", "one", "other"):
-            asked.append(asyncio.create_task(worker.in_line(work(of), of)))
-        await asyncio.sleep(0)  # each has come to the line
-        released.append(True)
-        await asyncio.gather(*asked)
-
-    asyncio.run(run())
-    assert ["one", "other", "one", "one"] == done
-
-
-@pytest.mark.check
 def test_each_turn_of_the_loop_has_one_slice() -> None:
     """A thousand lists of timers had theirs in one turn, and nobody else was served for 42 s."""
     turns: list[list[str]] = [[]]
