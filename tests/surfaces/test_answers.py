@@ -97,12 +97,3 @@ def test_a_missing_location_is_caught_too(monkeypatch: pytest.MonkeyPatch) -> No
         refused(
             door_to(server).send("POST", "/v2/customers", customer_body()), 500, "internal_error"
         )
-
-
-def test_an_asynchronous_handler_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def get_customer(work: Work, customer_id: str) -> Reply:
-        return framed(GOOD | {"name": customer_id})
-
-    monkeypatch.setattr(customers, "get_customer", get_customer)
-    with running(FROZEN) as server:
-        assert door_to(server).ask("GET", f"/v2/customers/{ID}").json()["customer"]["name"] == ID
