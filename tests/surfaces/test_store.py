@@ -25,7 +25,7 @@ from stub_server.server.sandboxes import pending
 from stub_server.storage import sql
 from stub_server.storage.database import Batch, Session, StoreError
 from stub_server.storage.sql import FORMAT, sum_of
-from stub_server.storage.sqlite import DATABASE, SqliteSession
+from stub_server.storage.sqlite import DATABASE
 
 from ..engine.inside import Inside
 from ..engine.state import same
@@ -327,19 +327,6 @@ def test_a_directory_of_another_format_is_refused(tmp_path: Path, number: int) -
     assert says(said, "version 9.0.0 wrote it", f"in format {number}", "Start that version")
     assert "\n" not in said
     assert before == (tmp_path / DATABASE).read_bytes()
-
-
-def test_a_file_that_is_no_database_is_closed_again(tmp_path: Path) -> None:
-    """Python 3.13 warns of a connection that nobody closed."""
-    (tmp_path / "store").write_text("no database at all, but long enough to be looked at" * 40)
-    opened = sqlite3.connect(tmp_path / "store")
-    with (
-        patch.object(sqlite3, "connect", return_value=opened),
-        pytest.raises(sqlite3.DatabaseError, match="not a database"),
-    ):
-        SqliteSession(tmp_path / "store")
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        opened.execute("select 1")
 
 
 @pytest.mark.parametrize("name", [DATABASE])
