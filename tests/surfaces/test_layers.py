@@ -1,13 +1,19 @@
-"""The way of a request: the list of layers."""
+"""The way of a request: the list of layers, and what the outermost one ends."""
 
+import asyncio
 import re
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from stub_server.app import create_app
+from stub_server.server.layers.way import REQUEST, TARGET, TRACE
+from stub_server.server.reply import Answer, Streamed
+from stub_server.server.work import Target
 
 from ..support.live import FROZEN
 
@@ -25,3 +31,29 @@ def test_the_page_on_architecture_lists_the_layers_as_the_code_has_them(database
     app.sandboxes.persistence.close()
     listed = re.findall(r"^\d+\. `(\w+)` ", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
     assert [*map(name_of, app.middlewares), "Dispatch"] == listed
+
+
+def test_a_stream_that_cannot_be_sent_is_ended() -> None:
+    """The sandbox has lost what the request saw, while it was answered."""
+    app = create_app(replace(FROZEN, scenario="empty"))
+    sandbox = app.sandboxes.default
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        yield b"{}"
+
+    async def streaming(scope: Any, receive: Any, send: Any) -> Answer:
+        target = Target(app.sandboxes, sandbox, "/here")
+        scope[TARGET], scope[TRACE] = target, target.begin(scope[REQUEST])
+        return Streamed(chunks, b"application/json")
+
+    async def ask() -> int:
+        transport = httpx2.ASGITransport(context(streaming))
+        async with httpx2.AsyncClient(transport=transport, base_url=FROZEN.url) as client:
+            answer = await client.get("/here")
+        with pytest.raises(StopAsyncIteration):
+            await anext(chunks)
+        return answer.status_code
+
+    (context,) = [layer for layer in app.middlewares if name_of(layer) == "RequestContext"]
+    chunks, sandbox.status.is_undone = pieces(), True
+    assert 503 == asyncio.run(ask())
