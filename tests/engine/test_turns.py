@@ -14,7 +14,6 @@ from stub_server.domain import stats
 from stub_server.domain.brcode import crc16
 from stub_server.domain.calendar import monthly_cents
 from stub_server.engine import resources, scheduler
-from stub_server.engine.tables.indexes import Tags
 from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
 from stub_server.operations.control.sandbox_stream import Place
@@ -223,20 +222,6 @@ def test_orders_that_mention_a_code_are_not_read(
     shop.join(paymentMethod="pix", items=items)
     assert shop.busiest(monkeypatch, "POST", "/_sandbox/pix/pay", {"qr_code": other}) < FEW
     assert shop.busiest(monkeypatch, "POST", "/_sandbox/pix/pay", {"qr_code": code}) < FEW
-
-
-def test_the_copy_of_an_index_remembers_what_it_shares_without_a_set_of_all_values() -> None:
-    """A million of them, of 20,000 customers with metadata, held everybody up for 0.1 s."""
-    index, twin = Tags(), Tags()
-    index.add(1, ["a", "b"])
-    twin.take(index)
-    assert twin.shared is index.data
-    for key in (2, 3):
-        twin.add(key, ["a"])
-    twin.remove(1, ["b"])
-    twin.add(4, ["b"])
-    assert {"a": [1], "b": [1]} == index.data
-    assert {"a": [1, 2, 3], "b": [4]} == twin.data
 
 
 def test_prices_of_members_are_added_up_before_their_months(
