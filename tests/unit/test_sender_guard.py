@@ -218,41 +218,6 @@ def test_a_name_that_names_nothing_is_a_dns_failure(url: str) -> None:
     assert attempt(url).error == "dns"
 
 
-def test_an_answer_that_only_ever_continues_is_given_up() -> None:
-    """`100 Continue` without end: what is read of one answer is bounded, and others are
-    served in between.
-    """
-
-    async def run() -> tuple[AttemptOutcome, int]:
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                while True:
-                    writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 400)
-                    await writer.drain()
-            except OSError:
-                writer.close()
-
-        turns = 0
-
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-            beside = asyncio.create_task(others())
-            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-            sender = Sender(local=True)
-            outcome = await sender.attempt(Delivery(url, "evt_1", BODY, (), (KEY,)), 30.0)
-            beside.cancel()
-            return outcome, turns
-
-    outcome, turns = asyncio.run(run())
-    assert (None, "connection_failed") == (outcome.status, outcome.error)
-    assert turns > 64
-
-
 class Interim(httpcore2.AsyncNetworkStream):
     """A receiver's connection, on which interim answers never end."""
 
