@@ -10,12 +10,12 @@ from stub_server.testing import Sandbox, Server
 
 from ..reference_run.successes import faults, noted_successes
 from ..support.estate import emptied
-from ..support.live import NO_TLS, Live
+from ..support.live import Live
 from ..support.make import Json
 from ..support.receiver import Receiver
 from ..support.shared import Shared
 from ..support.stores import Choice, on
-from .hooks import WEBHOOKS, Hook, Restricted
+from .hooks import WEBHOOKS, Hook
 from .stage import Stage, staged
 
 
@@ -53,29 +53,6 @@ def hook(api: httpx2.Client, receiver: Receiver) -> Hook:
         return made
 
     return make
-
-
-@pytest.fixture
-def restricted(api: httpx2.Client) -> Restricted:
-    """`restricted(project_id)`: the API with a key that is limited to projects."""
-
-    def client(*projects: str) -> httpx2.Client:
-        body = {
-            "name": "k",
-            "scopes": ["webhooks:read", "webhooks:write"],
-            "allowed_projects": list(projects),
-        }
-        made = api.post("/api-keys", json=body)
-        assert made.status_code == 201, made.text
-        key = made.json()["api_key"]["private_key"]
-        return httpx2.Client(
-            base_url=api.base_url,
-            headers={"Authorization": f"Bearer {key}"},
-            timeout=30,
-            verify=NO_TLS,
-        )
-
-    return client
 
 
 @pytest.fixture(scope="module")

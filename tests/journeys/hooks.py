@@ -14,7 +14,6 @@ from ..support.receiver import Received, Receiver
 WEBHOOKS = "/v2/webhooks"
 LOGS = "/v2/webhooks/logs"
 Hook = Callable[..., Json]
-Restricted = Callable[..., httpx2.Client]
 
 
 def logs(api: httpx2.Client, **query: str) -> list[Json]:

@@ -18,6 +18,7 @@ from ..support.live import NO_TLS
 from ..support.make import Json, Maker, created, customer_body
 from ..support.refusal import says
 from ..support.requests import OPERATIONS, path_of
+from .hooks import clients
 from .past import step_of
 from .steps import done, refused
 
@@ -135,10 +136,7 @@ def test_what_is_neither_step_nor_date_time_is_refused(api: httpx2.Client, text:
 
 @pytest.mark.check
 def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve) -> None:
-    server = serve(seed=11, history=2)
-    token = httpx2.get(f"{server.url}/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
-    headers = {"Authorization": f"Bearer {token}"}
-    with httpx2.Client(base_url=server.url, headers=headers, timeout=30, verify=NO_TLS) as api:
+    with clients(serve(seed=11, history=2)) as (api, _):
         created(api.post("/v2/customers", json=customer_body()))
         assert 200 == api.get("/v2/customers", headers=at(0)).status_code
         for _ in range(3):

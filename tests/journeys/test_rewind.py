@@ -2,9 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -15,26 +14,13 @@ from stub_server.core.clock import iso, parse_iso
 
 from ..conftest import Serve
 from ..support.files import exported, imported
-from ..support.live import NO_TLS, Live
+from ..support.live import NO_TLS
 from ..support.make import HELD, Json, Maker, created, customer_body
 from ..support.receiver import Receiver
 from ..support.refusal import says
-from .hooks import CREATED, Hook, drain, event, logs
+from .hooks import CREATED, Hook, clients, drain, event, logs
 from .past import everything, rewind, step_of
 from .steps import done, refused
-
-
-@contextmanager
-def server_clients(server: Live) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
-    """The API and the control surface of a server's default sandbox."""
-    root = f"{server.url}/_sandbox"
-    token = httpx2.get(f"{root}/credentials", verify=NO_TLS).json()["jwt"]
-    headers = {"Authorization": f"Bearer {token}"}
-    with (
-        httpx2.Client(base_url=server.url, headers=headers, timeout=30, verify=NO_TLS) as api,
-        httpx2.Client(base_url=root, timeout=30, verify=NO_TLS) as control,
-    ):
-        yield api, control
 
 
 def clock_of(control: httpx2.Client) -> Json:
@@ -183,8 +169,7 @@ def test_faults_inboxes_and_the_journal_stay(
 
 @pytest.mark.check
 def test_a_state_that_cannot_be_had_is_refused_with_the_oldest_that_can(serve: Serve) -> None:
-    server = serve(seed=11, history=2)
-    with server_clients(server) as (api, control):
+    with clients(serve(seed=11, history=2)) as (api, control):
         for _ in range(4):
             created(api.post("/v2/customers", json=customer_body()))
         answer = control.post("/rewind", json={"to_step": 1})

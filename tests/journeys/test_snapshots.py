@@ -10,6 +10,7 @@ from ..support.files import exported, lines
 from ..support.live import NO_TLS
 from ..support.make import Json, Maker, created, customer_body
 from ..support.refusal import says
+from .hooks import clients
 from .past import everything, rewind, step_of
 from .steps import done, refused
 
@@ -66,15 +67,7 @@ def test_everything_reads_as_it_did_when_the_snapshot_was_made(
 
 
 def test_it_is_kept_whatever_the_history_drops(serve: Serve) -> None:
-    server = serve(seed=11, history=1)
-    root = f"{server.url}/_sandbox"
-    headers = {
-        "Authorization": f"Bearer {httpx2.get(f'{root}/credentials', verify=NO_TLS).json()['jwt']}"
-    }
-    with (
-        httpx2.Client(base_url=server.url, headers=headers, timeout=30, verify=NO_TLS) as api,
-        httpx2.Client(base_url=root, timeout=30, verify=NO_TLS) as control,
-    ):
+    with clients(serve(seed=11, history=1)) as (api, control):
         snapshot(control)
         before = everything(api, control)
         for _ in range(5):

@@ -11,8 +11,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from ..support.live import NOW, Live
 from ..support.make import Maker, customer_body
 from ..support.receiver import Receiver
-from .hooks import LOGS, WEBHOOKS, Hook, Restricted, log_of, logs, sent, verified
-from .steps import refused
+from .hooks import LOGS, WEBHOOKS, Hook, log_of, logs, sent, verified
+from .steps import refused, restricted_key
 
 # -- the webhook itself
 
@@ -157,7 +157,7 @@ def test_both_keys_sign_until_the_grace_ends(
 
 
 def test_a_restricted_key_reaches_its_projects_webhooks_alone(
-    api: httpx2.Client, hook: Hook, make_project: Maker, restricted: Restricted
+    api: httpx2.Client, hook: Hook, make_project: Maker
 ) -> None:
     """Others' webhooks, and those of all projects, are refused by name and left out of lists; so
     are deliveries.
@@ -165,7 +165,7 @@ def test_a_restricted_key_reaches_its_projects_webhooks_alone(
     mine, other = make_project()["id"], make_project()["id"]
     everywhere, foreign, own = hook(), hook(projectId=other), hook(projectId=mine)
     deliveries = {webhook["id"]: sent(api, webhook)["id"] for webhook in (everywhere, foreign, own)}
-    with restricted(mine) as key:
+    with restricted_key(api, mine, "webhooks:read", "webhooks:write") as key:
         assert [w["id"] for w in key.get(WEBHOOKS).json()["webhooks"]] == [own["id"]]
         assert [log["id"] for log in logs(key)] == [deliveries[own["id"]]]
         assert key.get(f"{WEBHOOKS}/{own['id']}").status_code == 200
