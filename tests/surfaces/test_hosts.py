@@ -66,27 +66,6 @@ def test_any_other_host_is_refused(door: Door, host: str | bytes) -> None:
     assert status(door, host) == 403
 
 
-@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
-def test_a_header_that_says_who_asks_stands_once(door: Door, name: str) -> None:
-    """Of two, what stands before this server may believe the other one."""
-    own = {
-        "Host": "localhost",
-        "Origin": "http://localhost",
-        "Authorization": f"Bearer {door.token}",
-    }
-    once = [(name, own[name])] if name == "Origin" else []
-    assert (
-        200
-        == door.ask(
-            "GET", "/v2/customers?limit=1", headers=[*once, ("Accept", "*/*"), ("Accept", "a/b")]
-        ).status
-    )
-    for path in ("/v2/customers?limit=1", "/_sandbox", "/nothing", "/openapi.json"):
-        answer = door.ask("GET", path, headers=[*once, (name, own[name])])
-        refused(answer, 400, "malformed_request")
-        assert f"more than one {name} header" in answer.json()["message"]
-
-
 @pytest.mark.parametrize("prefix", ["", "/s/surfaces"])
 @pytest.mark.parametrize("path", PATHS)
 def test_every_path_is_refused_under_a_foreign_host(live: Live, prefix: str, path: str) -> None:

@@ -239,6 +239,7 @@ def test_the_head_is_read_as_http_says(
         "Idempotency-Key",
         "Content-Type",
         "Origin",
+        "Host",
     ],
 )
 def test_a_header_that_decides_comes_once(live: Live, name: str) -> None:
