@@ -160,20 +160,6 @@ def test_pages_of_strangers_do_not(door: Door, path: str, origin: str) -> None:
     assert answer.header("www-authenticate") is None
 
 
-@pytest.mark.check
-def test_the_admin_key_opens_the_control_surface_and_nothing_else_does(serve: Serve) -> None:
-    door = Door(serve(admin_key="a-long-admin-key", scenario="empty").port, "", "x")
-    good: Header = ("X-Sandbox-Admin-Key", "a-long-admin-key")
-    assert door.ask("GET", "/_sandbox/clock", headers=[good]).status == 200
-    for headers in (
-        [],
-        [("X-Sandbox-Admin-Key", "")],
-        [("X-Sandbox-Admin-Key", "a-long-admin-kex")],
-    ):
-        refused(door.ask("GET", "/_sandbox/clock", headers=headers), 403, "admin_key_required")
-    assert door.ask("GET", "/_sandbox/health").status == 200
-
-
 @pytest.mark.promise("control-for-named-origins")
 @pytest.mark.check
 @pytest.mark.parametrize("origin", ["https://console.example", "https://other.example"])
