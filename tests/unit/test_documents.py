@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stub_server.core.problem import Conflict
 from stub_server.domain import documents
 from stub_server.domain.cpf import cpf_with_check_digits
-from stub_server.domain.customers import settled
 
 NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
 TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(
@@ -122,49 +120,3 @@ def test_every_made_cpf_is_one_and_no_other_check_digits_fit(nine: str) -> None:
 def test_every_made_cnpj_is_one_also_with_letters(twelve: str) -> None:
     if len(set(twelve)) > 1:
         assert documents.kind(documents.cnpj_with_check_digits(twelve)) == "cnpj"
-
-
-@pytest.mark.parametrize(
-    ("document", "expected"),
-    [
-        ("529.982.247-25", ("cpf", "individual")),
-        ("12ABC34501DE35", ("cnpj", "company")),
-        ("FX123456", ("passport", "individual")),
-    ],
-)
-def test_document_type_and_type_are_inferred_and_agreeing_claims_pass(
-    document: str, expected: tuple[str, str]
-) -> None:
-    assert documents.infer(document)[1:] == expected
-    assert (
-        settled({"document": document, "document_type": expected[0], "type": expected[1]})[1:]
-        == expected
-    )
-
-
-@pytest.mark.parametrize(
-    ("document", "document_type", "type_", "field", "should_be"),
-    [
-        ("52998224725", "cnpj", None, "document_type", "cpf"),
-        ("52998224725", "passport", None, "document_type", "cpf"),
-        ("FX123456", "cpf", "individual", "document_type", "passport"),
-        ("52998224725", "cpf", "company", "type", "individual"),
-        ("12ABC34501DE35", None, "individual", "type", "company"),
-        ("FX123456", "passport", "company", "type", "individual"),
-    ],
-)
-def test_a_contradicting_claim_is_a_conflict_that_names_its_field(
-    document: str, document_type: str | None, type_: str | None, field: str, should_be: str
-) -> None:
-    with pytest.raises(Conflict, match=f"{field} is .* makes it {should_be}"):
-        settled({"document": document, "document_type": document_type, "type": type_})
-
-
-@pytest.mark.parametrize(
-    ("document", "masked"),
-    [("347.126.958-46", "***126958**"), ("11222333000181", "11222333000181"), ("ABCDE", "*****")],
-)
-def test_a_masked_document_hides_its_first_three_and_last_two_characters(
-    document: str, masked: str
-) -> None:
-    assert documents.mask_document(document) == masked
