@@ -23,7 +23,16 @@ def made(stage: Stage, what: str) -> Json:
         return make_plan(stage.api)
     if what == "webhooks":
         return stage.webhook()
+    if what == "projects":
+        return stage.project()
+    if what == "api-keys":
+        return stage.key()
     return make_product(stage.api, stage.project()["id"])
+
+
+def path_of(what: str, record: Json) -> str:
+    """Where a record is updated."""
+    return f"/{'' if what == 'api-keys' else 'v2/'}{what}/{record['id']}"
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -32,7 +41,7 @@ def test_an_update_moves_updated_at_and_nothing_else_that_was_not_asked_for(
 ) -> None:
     """The answer shows it, and so does the next read."""
     new = made(stage, what)
-    path, member = f"/v2/{what}/{new['id']}", what.removesuffix("s")
+    path, member = path_of(what, new), what.removesuffix("s")
     before = done(stage.api.get(path))[member]
     assert before["createdAt"] == before["updatedAt"] == stage.now()
     stage.advance(MINUTE)
@@ -50,14 +59,8 @@ def test_an_update_that_changes_nothing_raises_no_event_and_leaves_updated_at(
     update once more.
     """
     change = CHANGES.get(what, {"description": "Turma nova"})
-    new = (
-        stage.project()
-        if what == "projects"
-        else stage.key()
-        if what == "api-keys"
-        else made(stage, what)
-    )
-    path = f"/{'' if what == 'api-keys' else 'v2/'}{what}/{new['id']}"
+    new = made(stage, what)
+    path = path_of(what, new)
     born = stage.events(new["id"])
     first = done(stage.api.put(path, json=change))
     told = stage.events(new["id"])
@@ -84,14 +87,8 @@ def test_a_map_that_is_sent_replaces_the_one_there_was(
     stage: Stage, what: str, member: str, first: Json, second: Json
 ) -> None:
     """Nothing of the old one stays in it, and a map that is not sent stays whole."""
-    new = (
-        stage.project()
-        if what == "projects"
-        else stage.key()
-        if what == "api-keys"
-        else made(stage, what)
-    )
-    path = f"/{'' if what == 'api-keys' else 'v2/'}{what}/{new['id']}"
+    new = made(stage, what)
+    path = path_of(what, new)
     for change, expected in (
         ({member: first}, first),
         ({member: second}, second),
