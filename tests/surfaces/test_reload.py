@@ -72,27 +72,18 @@ def test_a_broken_scenario_is_answered_and_mended(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("foreign-host")
-def test_what_is_broken_is_said_by_no_name_of_another_machine(tmp_path: Path) -> None:
-    """The reason has paths and lines of files, and a page's name may be rebound to this machine."""
-    file = tmp_path / "ours.yaml"
-    file.write_text(OVERLAY % "One", encoding="utf-8")
-    with reloading("--overlay", str(file)) as url:
-        until(url, "/openapi.json", 200, "One")
-        replaced(file, OVERLAY % "[")
-        until(url, "/", 503, "ours.yaml")
-        for accept in ("text/html", "*/*"):
-            answer = until(url, "/", 503, Host="evil.example", Accept=accept)
-            assert "ours" not in answer.text
-            assert "log says why" in answer.text
-
-
 def test_a_broken_overlay_is_answered_with_file_and_line_and_mended(tmp_path: Path) -> None:
+    """By no name of another machine: a page's name may be rebound to this one."""
     file = tmp_path / "ours.yaml"
     file.write_text(OVERLAY % "One", encoding="utf-8")
     with reloading("--overlay", str(file)) as url:
         until(url, "/openapi.json", 200, "One")
         replaced(file, OVERLAY % "[")
         until(url, "/v2/plans", 503, "ours.yaml:4")
+        for accept in ("text/html", "*/*"):
+            answer = until(url, "/", 503, Host="evil.example", Accept=accept)
+            assert "ours" not in answer.text
+            assert "log says why" in answer.text
         file.unlink()
         until(url, "/v2/plans", 503, "no such file")
         replaced(file, OVERLAY % "Two")
