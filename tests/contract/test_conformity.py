@@ -258,22 +258,17 @@ def test_the_command_refuses_what_the_start_refuses(
     )
 
 
-STOPPED = {
-    "a record that the server cannot keep": (
-        updated("$.components.schemas.Subscription.properties.amount", "{ maximum: 60 }"),
-        "the contract does not fit the records of this server: a stored Subscription does not match",
-    ),
-}  # fmt: skip
-
-
 @pytest.mark.check
-@pytest.mark.parametrize("what", STOPPED)
 def test_the_command_tells_what_the_server_cannot_do_with_an_overlay(
-    tmp_path: Path, check: Callable[[str], tuple[int, str]], what: str
+    tmp_path: Path, check: Callable[[str], tuple[int, str]]
 ) -> None:
-    actions, expected = STOPPED[what]
-    code, told = check(actions)
-    assert (1, True) == (code, f"Error: {tmp_path / 'overlay.yaml'}:4: {expected}" in told), told
+    """A record that the server cannot keep."""
+    code, told = check(
+        updated("$.components.schemas.Subscription.properties.amount", "{ maximum: 60 }")
+    )
+    assert 1 == code
+    assert f"Error: {tmp_path / 'overlay.yaml'}:4: the contract does not fit the records" in told
+    assert "a stored Subscription does not match" in told
 
 
 @pytest.mark.check
