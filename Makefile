@@ -62,7 +62,7 @@ lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/stub-server check
 	@$(BIN)/python -m tests.size
 
-bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the floor
+bench: $(STAMP) ## measure it against stock Connexion and bare Starlette
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 soak: $(STAMP) ## ten minutes of everything at once: memory, refusals, waits (ARGS='--minutes 1')

@@ -1,6 +1,4 @@
-"""`make bench`: the sandbox beside stock Connexion, bare Starlette and the floor, in one
-run on one core.
-"""
+"""`make bench`: the sandbox beside stock Connexion and bare Starlette, in one run on one core."""
 
 import os
 import statistics
@@ -18,7 +16,7 @@ from .load import Result, fire
 from .target import Target, started
 from .world import Shot
 
-NAMES = ("ours", "stock Connexion", "bare Starlette", "floor")
+NAMES = ("ours", "stock Connexion", "bare Starlette")
 # What the sandbox holds itself to: times as fast as stock Connexion, by operation, and the share of
 # bare Starlette.
 FASTER = {"GET one customer": 5, "GET list of 20": 25, "PUT customer": 4, "POST PIX order": 4}
@@ -33,10 +31,10 @@ class Sample:
     cpu: float | None
 
 
-def measure(target: Target, shot: Shot, seconds: float, core: int) -> Sample:
+def measure(target: Target, shot: Shot, seconds: float) -> Sample:
     """One round."""
     before = target.cpu()
-    load = fire(shot, target.port, target.token, seconds, core)
+    load = fire(shot, target.port, target.token, seconds)
     after = target.cpu()
     return Sample(
         load, None if before is None or after is None else (after - before) / load.answers * 1e6
@@ -73,7 +71,7 @@ def main(
     webhooks: bool,
     million: bool,
 ) -> None:
-    """Measure GET, list, PUT and POST on four servers, one core for the server and another for the
+    """Measure GET, list, PUT and POST on three servers, one core for the server and another for the
     load.
 
     Then what the number of orders costs: seeding, memory and every kind of read.
@@ -104,12 +102,12 @@ def _servers(console: Console, rounds: int, seconds: float) -> list[str]:
             os.sched_setaffinity(0, {loading})
         for target in targets:  # what is compiled at a first request is no part of a measurement
             for shot in target.shots:
-                fire(shot, target.port, target.token, 0.3, loading)
+                fire(shot, target.port, target.token, 0.3)
         for _ in range(rounds):
             for position in range(len(targets[0].shots)):
                 for target in targets:
                     shot = target.shots[position]
-                    sample = measure(target, shot, seconds, loading)
+                    sample = measure(target, shot, seconds)
                     samples.setdefault((shot.name, target.name), []).append(sample)
     console.print(table(samples))
     return verdict(samples)

@@ -1,16 +1,10 @@
-"""The load: sixteen kept-alive connections that ask again as soon as they are answered. wrk where
-there is one.
-"""
+"""The load: sixteen kept-alive connections that ask again as soon as they are answered."""
 
 import asyncio
 import re
-import shutil
-import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 from typing import cast
 
 import orjson
@@ -36,17 +30,10 @@ class LoadError(Exception):
     """A server answered with something other than success."""
 
 
-def fire(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result:
+def fire(shot: Shot, port: int, token: str, seconds: float) -> Result:
     """Ask for one thing as often as the server can answer."""
-    if shutil.which("wrk"):
-        return _wrk(shot, port, token, seconds, core)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_own(_requests(shot, port, token), port, seconds))
-
-
-def _headers(shot: Shot, token: str) -> dict[str, str]:
-    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-    return headers | ({"Content-Type": "application/json"} if shot.body is not None else {})
 
 
 def _requests(shot: Shot, port: int, token: str) -> list[bytes]:
@@ -58,9 +45,9 @@ def _requests(shot: Shot, port: int, token: str) -> list[bytes]:
 
 def _request(shot: Shot, body: bytes, port: int, token: str) -> bytes:
     lines = [f"{shot.method} {shot.path} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
-    lines += [f"{name}: {value}" for name, value in _headers(shot, token).items()]
+    lines += [f"Authorization: Bearer {token}", "Accept: application/json"]
     if body:
-        lines.append(f"Content-Length: {len(body)}")
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
@@ -132,50 +119,3 @@ async def _own(requests: list[bytes], port: int, seconds: float) -> Result:
         times[len(times) // 2] * 1000,
         times[int(len(times) * 0.99)] * 1000,
     )
-
-
-def _wrk(shot: Shot, port: int, token: str, seconds: float, core: int) -> Result:
-    headers = "".join(
-        f'wrk.headers["{name}"] = "{value}"\n' for name, value in _headers(shot, token).items()
-    )
-    body = "" if shot.body is None else f"wrk.body = [==[{orjson.dumps(shot.body).decode()}]==]\n"
-    if shot.other is not None:
-        body += (
-            f"local bodies, turn = {{ wrk.body, [==[{orjson.dumps(shot.other).decode()}]==] }},"
-            " 0\nrequest = function()\n  turn = 1 - turn\n  return wrk.format(nil, nil, nil,"
-            " bodies[turn + 1])\nend\n"
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "shot.lua"
-        script.write_text(f'wrk.method = "{shot.method}"\n{headers}{body}', encoding="utf-8")
-        command = [
-            "wrk",
-            "-t1",
-            f"-c{CONNECTIONS}",
-            f"-d{max(1, round(seconds))}s",
-            "--latency",
-            "-s",
-            str(script),
-        ]
-        pinned = ["taskset", "-c", str(core), *command] if shutil.which("taskset") else command
-        out = subprocess.run(
-            [*pinned, f"http://127.0.0.1:{port}{shot.path}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    if "Non-2xx" in out or "Socket errors" in out:
-        raise LoadError(out)
-    return Result(
-        int(re.findall(r"(\d+) requests in", out)[0]),
-        float(re.findall(r"Requests/sec: *([\d.]+)", out)[0]),
-        _ms(re.findall(r"50% *(\S+)", out)[0]),
-        _ms(re.findall(r"99% *(\S+)", out)[0]),
-    )
-
-
-def _ms(text: str) -> float:
-    unit = {"us": 0.001, "ms": 1.0, "s": 1000.0}
-    # wrk always prints a unit; should it not, the run is to fail here.
-    number, name = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
-    return float(number) * unit[name]

@@ -43,7 +43,7 @@ def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[st
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, {loading})
         missed += sending(console, idle, Path(folder))
-        missed += waited_for(console, idle, waiting, seconds, loading)
+        missed += waited_for(console, idle, waiting, seconds)
     return missed
 
 
@@ -80,9 +80,7 @@ def sending(console: Console, target: Target, folder: Path) -> list[str]:
     )
 
 
-def waited_for(
-    console: Console, idle: Target, waiting: Target, seconds: float, core: int
-) -> list[str]:
+def waited_for(console: Console, idle: Target, waiting: Target, seconds: float) -> list[str]:
     """The API's times where nothing waits, and where very much waits for a receiver that never
     answers.
 
@@ -102,8 +100,7 @@ def waited_for(
         for shot in measured:
             pairs = [
                 tuple(
-                    fire(shot, target.port, target.token, seconds, core).p99
-                    for target in (idle, waiting)
+                    fire(shot, target.port, target.token, seconds).p99 for target in (idle, waiting)
                 )
                 for _ in range(ROUNDS + 1)
             ][1:]
