@@ -217,6 +217,11 @@ def test_all_mistakes_of_all_overlays_are_told_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", ["openapi.yaml", "sandbox.yaml"])
 def test_the_contract_as_shipped_fits(entry: str) -> None:
+    """It is OpenAPI 3.0, and its tables fit each other."""
+    assert ("3.0.3", "2.0.0") == (
+        document(entry).raw["openapi"],
+        document(entry).raw["info"]["version"],
+    )
     assert [] == checks.faults(document(entry), document(entry))
 
 

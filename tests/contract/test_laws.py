@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from openapi_spec_validator import OpenAPIV30SpecValidator
-
 from stub_server.contract import checks
 from stub_server.contract.document import JSON, Document, Operation
 from stub_server.contract.formats import formats
@@ -32,15 +30,6 @@ OPERATIONS = {
 OF_API = API.operations
 each_operation = every(OPERATIONS)
 CODES = set(API.schema("ErrorCode")["enum"])
-
-
-@every(ENTRIES)
-def test_the_bundle_is_openapi_3_0(entry: str) -> None:
-    assert [
-        error.message[:300] for error in OpenAPIV30SpecValidator(document(entry).raw).iter_errors()
-    ] == []
-    assert document(entry).raw["openapi"] == "3.0.3"
-    assert document(entry).raw["info"]["version"] == "2.0.0"
 
 
 # -- handlers
@@ -233,7 +222,6 @@ def test_every_integer_that_is_sent_in_json_has_bounds(entry: str, name: str) ->
 def test_every_operation_says_which_credential_and_scope_it_needs(name: str) -> None:
     operation = OF_API[name]
     assert operation.scheme in API.raw["components"]["securitySchemes"]
-    assert operation.scopes <= {scope["name"] for scope in API.scopes}
     assert len(operation.scopes) == (0 if operation.scheme == "publicBearer" else 1)
     access = "read" if operation.method == "GET" else "write"
     assert all(scope.endswith(f":{access}") for scope in operation.scopes)
@@ -246,17 +234,6 @@ def test_every_scope_opens_something() -> None:
     for scope in API.scopes:
         assert scope["name"] == f"{scope['resource']}:{scope['access']}"
         assert scope["assignable"] is (scope["resource"] != "api_keys")
-
-
-def test_every_event_is_in_the_catalogue_and_every_event_is_reached() -> None:
-    named = {event for op in OPERATIONS.values() for event in op.emits}
-    assert named <= set(API.events)
-    for name, event in API.events.items():
-        by = event["emitted_by"]
-        assert by, f"{name} is emitted by nobody"
-        assert name in named or {"clock", "simulation"} & set(by), (
-            f"{name} is reached by no operation and no clock"
-        )
 
 
 @every(API.events)

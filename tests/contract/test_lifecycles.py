@@ -20,30 +20,16 @@ def test_a_lifecycle_is_well_formed(resource: str) -> None:
     assert len({(move.from_, move.to, move.name) for move in lifecycle.moves}) == len(moves)
     for name, members in lifecycle.sets.items():
         assert members, name
-        assert set(members) <= states, name
     for move in lifecycle.moves:
         assert (move.name is None) == (
             move.from_ != move.to and moves.count((move.from_, move.to)) == 1
         )
-        assert move.from_ in states | {"new"}
-        assert move.to in states | {"deleted"}
-        assert set(move.events) <= set(API.events)
         assert move.by
     reached, grew = {"new"}, True
     while grew:
         more = {to for from_, to in moves if from_ in reached} - reached
         grew, reached = bool(more), reached | more
     assert states <= reached, f"never reached: {states - reached}"
-
-
-@pytest.mark.parametrize("resource", LIFECYCLES)
-def test_the_states_of_a_lifecycle_are_the_values_of_its_field(resource: str) -> None:
-    lifecycle = LIFECYCLES[resource]
-    field = API.schema(resource)["properties"][lifecycle.field]
-    if field["type"] == "string":
-        assert API.resolve(field)["enum"] == list(lifecycle.states)
-    else:
-        assert field["type"] == "boolean"
 
 
 def test_every_event_is_raised_by_a_move_or_another_change() -> None:
