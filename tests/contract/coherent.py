@@ -31,9 +31,9 @@ def coherent(body: Any) -> Any:
         _, *types = infer(document, body.get("document_type"))
     except ValueError:
         return body
-    if all(
-        body.get(name) in (None, value)
+    wrong = [
+        name
         for name, value in zip(("document_type", "type"), types, strict=True)
-    ):
-        return body
-    return {name: value for name, value in body.items() if name not in ("document_type", "type")}
+        if body.get(name) not in (None, value)
+    ]
+    return {name: value for name, value in body.items() if name not in wrong} if wrong else body
