@@ -17,7 +17,6 @@ from tests.contract.coherent import coherent
 from tests.contract.controls import FORK, Controls
 from tests.contract.harmless import harmless
 from tests.contract.known import Known
-from tests.contract.rare import Rare
 
 import sandbox_hooks  # isort: skip - found where the pack is
 
@@ -26,10 +25,7 @@ assert pack.PACK.is_dir()
 gc.freeze()
 gc.set_threshold(5_000, 50, 10)
 known = Known(is_real=lambda value: value in sandbox_hooks.Fork.seen)
-controls, rare = (
-    Controls(sandbox_hooks.URL),
-    Rare(sandbox_hooks.URL, lambda: sandbox_hooks.Fork.token),
-)
+controls = Controls(sandbox_hooks.URL)
 # What an import is given to be accepted is a file that the same server has exported.
 schemathesis.openapi.media_type(MEDIA, st.builds(controls.file))
 
@@ -39,7 +35,6 @@ def after_load_schema(context: Any, schema: Any) -> None:
     """Learn what exists in the fork that was just made; each fork of that name has the same."""
     known.learn(sandbox_hooks.URL, sandbox_hooks.Fork.token)
     atexit.register(controls.drop)
-    atexit.register(rare.drop)
 
 
 @schemathesis.hook
@@ -69,8 +64,6 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     controls.prepare(name)
     if name == "deleteSandbox" and case.path_parameters.get("sandboxName") == FORK:
         case.path_parameters = controls.aim_path(name, case.path_parameters, every=True)
-    if phase == "fuzzing":
-        rare.spoil(name, case)
     query = controls.hasten(case.query)
     if query != case.query:
         case.query = query
@@ -99,9 +92,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """Worlds that the run makes do not pile up; what was seen need not be provoked again."""
+    """Worlds that the run makes do not pile up."""
     controls.made(name_of(case), response)
-    rare.answered(name_of(case), response.status_code)
 
 
 def name_of(case: Any) -> str:
