@@ -178,9 +178,6 @@ def test_the_control_surface_knows_the_events_and_scopes_of_the_corrected_contra
     )
 
 
-# -- who raises an event
-
-
 # -- the choice of payloads
 
 

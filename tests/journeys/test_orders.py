@@ -177,9 +177,6 @@ def test_a_cep_loses_its_punctuation_and_anything_else_stays_as_sent(
     assert {"city": "X"} | address | {"zip_code": zip_code} == changed["customer"]["address"]
 
 
-# -- accepted and warned of
-
-
 # -- why a payment fails
 
 CODES = {

@@ -124,6 +124,3 @@ def test_a_key_stops_at_the_instant_it_is_switched_off_or_deleted(shop: Estate) 
             assert 200 == api.get("/v2/customers").status_code
             assert 200 == shop.api.request(method, f"/api-keys/{key['id']}", json=body).status_code
             assert 401 == api.get("/v2/customers").status_code
-
-
-# -- forms
