@@ -60,7 +60,7 @@ lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/stub-server check
-	@$(BIN)/python -m tests.size
+	@$(BIN)/python -m tests.size --total
 
 bench: $(STAMP) ## measure it against stock Connexion and bare Starlette
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -83,7 +83,7 @@ PARTS = (
         module("tests.benchmarks"),
         shows=80,
     ),
-    Part("size", "how much there is to understand", module("tests.size"), shows=20),
+    Part("size", "how much there is to understand", module("tests.size", "--total"), shows=6),
 )
 
 
