@@ -62,7 +62,7 @@ lint: $(STAMP) ## ruff and mypy
 	@$(BIN)/stub-server check
 	@$(BIN)/python -m tests.size --total
 
-bench: $(STAMP) ## measure it against stock Connexion and bare Starlette
+bench: $(STAMP) ## measure it against stock Connexion, bare Starlette and the floor
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 soak: $(STAMP) ## ten minutes of everything at once: memory, refusals, waits (ARGS='--minutes 1')

@@ -1,4 +1,6 @@
-"""`make bench`: the sandbox beside stock Connexion and bare Starlette, in one run on one core."""
+"""`make bench`: the sandbox beside stock Connexion, bare Starlette and the floor, in one
+run on one core.
+"""
 
 import os
 import statistics
@@ -16,7 +18,7 @@ from .load import Result, fire
 from .target import Target, started
 from .world import Shot
 
-NAMES = ("ours", "stock Connexion", "bare Starlette")
+NAMES = ("ours", "stock Connexion", "bare Starlette", "floor")
 # What the sandbox holds itself to: times as fast as stock Connexion, by operation, and the share of
 # bare Starlette.
 FASTER = {"GET one customer": 5, "GET list of 20": 25, "PUT customer": 4, "POST PIX order": 4}
@@ -71,7 +73,7 @@ def main(
     webhooks: bool,
     million: bool,
 ) -> None:
-    """Measure GET, list, PUT and POST on three servers, one core for the server and another for the
+    """Measure GET, list, PUT and POST on four servers, one core for the server and another for the
     load.
 
     Then what the number of orders costs: seeding, memory and every kind of read.

@@ -3,6 +3,7 @@
 `python -m tests.benchmarks.servers NAME CORE`.
 """
 
+import asyncio
 import copy
 import json
 import logging
@@ -18,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stub_server.app import create_app
 from stub_server.cli.listening import listen, with_port
@@ -129,12 +130,39 @@ def stock(app: Application) -> ASGIApp:
     return found  # type: ignore[no-any-return]
 
 
+def floor(app: Application) -> ASGIApp:
+    """No application at all: the bytes that the product would answer, written by hand
+    to uvicorn.
+    """
+    handlers = Handlers(app)
+    one, _, put, post = shots(app.sandboxes.default)
+    ident = one.path.rpartition("/")[2]
+    canned = {
+        ("GET", one.path): handlers.get(ident),
+        ("GET", "/v2/customers"): asyncio.run(handlers.list({"page": 1, "limit": 20})),
+        ("PUT", put.path): handlers.put(ident, put.body or {}),
+        ("POST", post.path): handlers.post(post.body or {}),
+    }
+    answers = {key: (reply.status, b"".join(reply.parts)) for key, reply in canned.items()}
+
+    async def canned_bytes(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        status, body = answers[scope["method"], scope["path"]]
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return canned_bytes
+
+
 DELIVERING = "ours, with deliveries"
 SERVERS: dict[str, Callable[[Application], ASGIApp]] = {
     "ours": ours,
     DELIVERING: ours,
     "stock Connexion": stock,
     "bare Starlette": bare,
+    "floor": floor,
 }
 
 
