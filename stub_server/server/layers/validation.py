@@ -31,7 +31,13 @@ from ...core.problem import (
     Unsupported,
     detail,
 )
-from ...core.record import Body, has_more_values, is_deeper_than
+from ...core.record import (
+    Body,
+    has_more_lists,
+    has_more_values,
+    is_deeper_than,
+    may_have_more_values,
+)
 from ...core.text import did_you_mean, warning_of
 from ...domain.documents import checks_digits
 from ..reply import Answer, Layer
@@ -303,13 +309,14 @@ class BodyReader:
         if not raw:
             details = [detail("body", "required", "Send a JSON object.")]
             raise Invalid("This operation needs a JSON body.", details=details)
+        if has_more_lists(raw, MOST_VALUES):
+            raise _too_many_values()
         try:
             value = orjson.loads(raw)
         except ValueError as error:
             raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
-        if raw.count(b",") > MOST_VALUES and has_more_values(value, MOST_VALUES):
-            message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
-            raise Invalid.at("body", message, violation="max")
+        if may_have_more_values(raw, MOST_VALUES) and has_more_values(value, MOST_VALUES):
+            raise _too_many_values()
         if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
             raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
         return value
@@ -385,6 +392,11 @@ def _is_json(media: bytes) -> bool:
     charset = _CHARSET.search(media)
     fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
     return fits and _JSON_TYPE(media.strip()) is not None
+
+
+def _too_many_values() -> Invalid:
+    message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
+    return Invalid.at("body", message, violation="max")
 
 
 def _invalid(details: list[Detail]) -> Invalid:
