@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..contract.secrets import REDACTED, SECRET_HEADERS
-from ..core.record import Row, object_in
+from ..core.record import Row, has_more_lists, object_in
 from ..core.signing import Verdict, verify
 from ..domain.deliveries import kept_headers
 from ..domain.webhooks import valid_keys
@@ -21,6 +21,7 @@ from ..engine.sandbox import Sandbox
 MOST_NAMES = 100
 MOST_MESSAGES = 1_000
 MOST_BYTES = 16 * 1024 * 1024
+MOST_LISTS = 20_000  # of a body whose type is read
 OVERHEAD = 1_000  # bytes of a message besides its body and headers
 SHOWN_BODY = 8_192  # bytes of each body that a list shows
 is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
@@ -110,7 +111,9 @@ class Inbox(Bounded[Message]):
         self._number += 1
         box.received += 1
         box.last_at = sandbox.clock.now
-        event_type = object_in(body).get("type")
+        event_type = None
+        if not has_more_lists(body, MOST_LISTS):
+            event_type = object_in(body).get("type")
         if not isinstance(event_type, str):
             event_type = ""
         message = Message(

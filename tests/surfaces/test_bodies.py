@@ -151,8 +151,9 @@ def test_an_optional_body_may_be_absent_empty_or_there(
         b"[" + b"1," * 500_000 + b"1]",
         b'{"items":[' + b"[]," * 30_000 + b"[]]}",
         b'{"a":{' + b'"b":1,' * 9 + b'"c":[' + b"0," * 20_001 + b"0]}}",
+        b"[" + (b"[" * 28 + b"]" * 28 + b",") * 9_000 + b"1]",
     ],
-    ids=["list", "lists", "inside"],
+    ids=["list", "lists", "inside", "few commas"],
 )
 def test_a_body_of_very_many_values_is_refused_before_it_is_judged(door: Door, body: bytes) -> None:
     """To hold half a million values to a schema, and to say them back, took a second of

@@ -85,7 +85,13 @@ TEXTS: dict[str, Callable[[int], bytes]] = {
     "letters with two accents each": repeated("a\u0301\u0316"),
     "different words": distinct("w{0},"),
 }
-TOOLS = ("a long text", "a wide list of texts", "different members", "brackets without their end")
+TOOLS = (
+    "a long text",
+    "a wide list of texts",
+    "different members",
+    "brackets without their end",
+    "lists in lists with few commas",
+)
 BODIES: dict[str, Callable[[int], bytes]] = {
     "a long text": repeated("a", '{"name":"', '"}'),
     "escaped quotes": repeated('\\"', '{"name":"', '"}'),
@@ -98,6 +104,7 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "lists in lists": nested("[", "", "]"),
     "objects in objects": nested('{"a":', "1", "}"),
     "a wide list, deep inside": nested("[", "1", "]", levels=200),
+    "lists in lists with few commas": repeated("[" * 28 + "]" * 28 + ",", "[", "1]"),
     "a wide list of texts": nested("[", '"a"', "]", levels=1),
     "a wide list of objects": nested("[", "{}", "]", levels=1),
     "items": nested('{"items":', '{"amount":1}', "}", levels=1),

@@ -23,8 +23,6 @@ import yaml
 
 from stub_server.core.text import glob
 
-from ..support.contract import document
-
 PACKAGE = Path(import_module("stub_server").__file__ or "").parent
 LISTED = Path(__file__).with_name("expressions.yaml")
 _FUNCTIONS = frozenset(
@@ -245,20 +243,3 @@ def test_a_pattern_with_stars_is_matched_in_time(pattern: str) -> None:
         began = time.thread_time()
         glob(pattern, text)
         assert time.thread_time() - began < 1, "going back again and again takes minutes"
-
-
-PATTERNS = sorted(
-    {
-        contract.resolve(parameter.schema)["pattern"]
-        for contract in (document(), document("sandbox.yaml"))
-        for operation in contract.operations.values()
-        for parameter in operation.parameters
-        if parameter.place == "path" and "pattern" in contract.resolve(parameter.schema)
-    }
-)
-"""Of ids in paths, which the server reads with `re`; validation reads all others in linear time."""
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_pattern_of_the_contracts_reads_an_id_once(pattern: str) -> None:
-    assert next(Judge(re.compile(pattern), "search", "shop-a.b").slow_texts(), None) is None

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...contract.secrets import KEY_HEADERS
 from ...core.problem import BadRequest, Refusal
+from ...core.record import may_have_more_values
 from ...server.layers import inside
 from ...server.layers.access import with_bearer_key
 from ...server.layers.inside import Question, Reply
@@ -226,7 +227,7 @@ async def _read(request: Request, receive: Receive) -> bytes | bytearray:
     The package, and tools, take each value in hand several times, and others wait.
     """
     body = await request.read(receive)
-    if body.count(b",") > MOST_VALUES:
+    if may_have_more_values(body, MOST_VALUES):
         message = f"The call has more than {MOST_VALUES:,} values, the most that a tool reads."
         raise Refusal(message, status=413, code="payload_too_large")
     return body
