@@ -118,9 +118,7 @@ class File:
     async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
         log, is_live = work.sandbox.log, _sees_records(work, self.origins)
-        part = Slice.of(work.request.query)
-        if part is not None:
-            part.check(self.data)
+        part = Slice.of(work.request.query, self.data)
         key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
         body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
         digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()

@@ -13,8 +13,8 @@ from .filters import in_one_line
 
 _DEEPEST = 8
 MOST = 400  # rows of a table: schemas of an overlay may branch without end
+_EITHER = ("oneOf", "anyOf")
 _NO_NUL = r"^[^\u0000]*$"  # says nothing to readers
-_CHOICES = ("oneOf", "anyOf", "allOf")
 
 
 class Row(NamedTuple):
@@ -79,21 +79,12 @@ def _below(document: Document, node: Json, above: str, opened: tuple[int, ...]) 
     if isinstance(rest, dict):
         yield from _below(document, rest, f"{above}*.", opened)
     met: set[str] = set()
-    parts = _choices(document, schema)
-    chosen = (_below(document, part, above, opened) for part in parts)
-    for each in chain(_members(document, schema, above, opened), *chosen):
+    for each in chain(
+        _members(document, schema, above, opened), *_choices(document, schema, above, opened)
+    ):
         if each.above + each.name not in met:  # alternatives may have fields of the same name
             met.add(each.above + each.name)
-            yield each._replace(required=False) if _is_of_some(each, above, schema, parts) else each
-
-
-def _is_of_some(each: Row, above: str, schema: Json, parts: list[Json]) -> bool:
-    """Whether a field is required in some of the objects that a value may be, but not in
-    all of them.
-    """
-    if each.above != above or "allOf" in schema or each.name in schema.get("required", ()):
-        return False
-    return any("properties" in part and each.name not in part.get("required", ()) for part in parts)
+            yield each
 
 
 def _members(
@@ -108,6 +99,20 @@ def _members(
         yield from _below(document, node, f"{above}{name}.", opened)
 
 
-def _choices(document: Document, schema: Json) -> list[Json]:
-    """The schemas that a value may or must have beside its own."""
-    return [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]
+def _choices(
+    document: Document, schema: Json, above: str, opened: tuple[int, ...]
+) -> Iterator[Iterator[Row]]:
+    """The fields of the schemas that a value must keep beside its own, and of those of which it
+    keeps one: what one of several objects requires is not required.
+    """
+    for part in schema.get("allOf", ()):
+        yield _below(document, part, above, opened)
+    parts = [document.resolve(part) for key in _EITHER for part in schema.get(key, ())]
+    are_several = sum("properties" in part for part in parts) > 1
+    for part in parts:
+        found = _below(document, part, above, opened)
+        if are_several:
+            found = (
+                each._replace(required=each.required and each.above != above) for each in found
+            )
+        yield found

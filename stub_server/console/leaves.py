@@ -8,7 +8,6 @@ examples.
 import json
 import re
 from collections.abc import Iterator
-from itertools import product
 from shlex import quote
 from typing import Any
 
@@ -17,35 +16,16 @@ from flask import render_template
 from ..contract.document import Document, Operation
 from ..contract.source import JsonObject
 from ..server.request import CONTROL
-from .attempt import Attempt
 from .fields import rows
 from .guide.guide import Entry
 from .sheet import Sheet
 
 MOST = 4_800
 """Bytes of a page: some 1,200 tokens."""
-_DEPTHS = (9, 2, 1)  # levels of members that are listed, fewer where a page would be too long
+_LEVELS = 4  # of what a page leaves out, see its template
 _LONGEST = 64  # characters of a text in an example of an answer
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _BLANK = re.compile(r"\n{3,}")
-_SAID_ONCE = frozenset(("X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"))
-_ANYWHERE = frozenset(
-    (
-        "validation_error",
-        "malformed_json",
-        "unsupported_media_type",
-        "payload_too_large",
-        "missing_credentials",
-        "invalid_token",
-        "token_expired",
-        "api_key_inactive",
-        "api_key_expired",
-        "ip_not_allowed",
-        "admin_key_required",
-        "insufficient_scope",
-    )
-)
-"""Codes that nearly every operation may answer. A page lists them last, by name alone."""
 
 
 class Leaves:
@@ -131,22 +111,8 @@ class Leaves:
 
 def operation_text(sheet: Sheet) -> str:
     """The page of an operation or control: parameters, body, an example, errors and events."""
-    command, request = _command(sheet), sheet.request
-    for depth, shows_answer, is_short in product(_DEPTHS, (True, False), (False, True)):
-        bodies = [
-            (part, [row for row in part.fields if row.above.count(".") < depth]) for part in request
-        ]
-        found = _page(
-            "operation",
-            sheet=sheet,
-            operation=sheet.operation,
-            said_once=_SAID_ONCE,
-            anywhere=_ANYWHERE,
-            command=command,
-            bodies=bodies,
-            shows_answer=shows_answer,
-            is_short=is_short,
-        )
+    for level in range(_LEVELS):
+        found = _page("operation", sheet=sheet, command=_command(sheet), level=level)
         if len(found.encode()) <= MOST:
             break
     return found
@@ -154,16 +120,12 @@ def operation_text(sheet: Sheet) -> str:
 
 def _command(sheet: Sheet) -> str:
     """The call, with the token in a variable."""
-    curl = (
-        Attempt(sheet)
-        .code[0]
-        .text.replace(" -g --path-as-is", "")
-        .replace("'Authorization: Bearer TOKEN'", "$AUTH")
-    )
+    curl = sheet.code[0].text.replace(" -g --path-as-is", "")
+    curl = curl.replace("'Authorization: Bearer TOKEN'", '"Authorization: Bearer $TOKEN"')
     body = sheet.body
     if body and quote(body) in curl:
         curl = curl.replace(quote(body), quote(compact(json.loads(body))))
-    return curl.replace("$AUTH", '"Authorization: Bearer $TOKEN"').replace("--data-raw", "-d")
+    return curl.replace("--data-raw", "-d")
 
 
 def _page(kind: str, **content: Any) -> str:
