@@ -176,8 +176,8 @@ class Guide:
     ) -> list[Result]:
         """The sections that have all words of a query, best first, and then those that have `some`.
 
-        Case, accents, endings and words of questions do not count. A word counts as its synonyms do,
-        and may be the beginning of one. Of each section so many words are shown, at most 64.
+        Case, accents, endings and words of questions do not count. A word counts as its synonyms
+        do, and may be the beginning of one. Of each section so many words are shown, at most 64.
         """
         words = _asked(query)
         terms = [*self._terms(words)]
