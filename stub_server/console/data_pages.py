@@ -16,7 +16,7 @@ from ..server.request import CONTROL
 from .actions import journaled, pay_page
 from .api_pages import try_page
 from .filters import Change, changes, pretty, words
-from .forms import Field, field, listed
+from .forms import Field, listed
 from .room import fits
 from .site import contracts, pages
 
@@ -282,7 +282,9 @@ def _actions(
             inputs = _inputs(document, operation)
             if not operation.body_required:
                 yield Action(operation, label, {}, inputs)
-            for value in inputs[0].options if operation.body_required and inputs else ():
+            for value in (
+                inputs[0].schema.get("enum", ()) if operation.body_required and inputs else ()
+            ):
                 yield Action(operation, f"{label}: {value}", {inputs[0].name: value}, inputs)
 
 
@@ -326,7 +328,7 @@ def _inputs(document: Document, operation: Operation) -> list[Field]:
     """The fields of a form for a body: its members that are plain values."""
     members = document.resolve(operation.body or {}).get("properties", {})
     schemas = {name: document.resolve(member) for name, member in members.items()}
-    return [field(name, schema) for name, schema in schemas.items() if schema.get("type") in _PLAIN]
+    return [Field(name, schema) for name, schema in schemas.items() if schema.get("type") in _PLAIN]
 
 
 def _label(operation: Operation, resource: Resource) -> str:
