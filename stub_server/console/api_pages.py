@@ -22,7 +22,7 @@ from .guide_pages import guide_page
 from .leaves import operation_text
 from .programs import MARKDOWN, markdown, wanted
 from .sheet import Sheet, is_text
-from .site import Groups, beside, contracts, pages
+from .site import beside, contracts, pages
 
 _OF_READERS = (
     "host",
@@ -41,23 +41,7 @@ def list_operations() -> str:
     known, text = contracts(), request.args.get("q", "").strip()[:200]
     words = text.lower().split()
     found = {each.name for each in known.guide.entries if each.has(words)}
-    return render_template(
-        "api.html",
-        text=text,
-        groups=_among(found, known.groups),
-        controls=_among(found, known.controls),
-        events=sorted(found.intersection(known.api.events)),
-    )
-
-
-def _among(names: set[str], groups: Groups) -> Groups:
-    """The groups with those of their operations that have these names."""
-    found = {}
-    for tag, operations in groups.items():
-        chosen = [each for each in operations if each.id in names]
-        if chosen:
-            found[tag] = chosen
-    return found
+    return render_template("api.html", text=text, found=found)
 
 
 @beside.get(f"{DOCS}/<path:ident>")
