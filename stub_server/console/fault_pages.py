@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from flask import Response, g, render_template, request
 
 from ..contract.source import JsonObject
-from ..core.clock import iso, parse_iso
 from ..server.request import CONTROL
 from .actions import show_done
 from .client import Refused
@@ -56,7 +55,7 @@ def _page(sent: Mapping[str, str], problem: str | None = None) -> str:
     found = g.client.get(_RULES, {"limit": _LISTED})["faults"]
     return render_template(
         "console/faults.html",
-        rules=[(each, _end(each)) for each in found],
+        rules=found,
         matches=[_count(each["match"]) for each in found[:_COUNTED]],
         intents=_INTENTS,
         sent=sent,
@@ -74,12 +73,6 @@ def _asked() -> JsonObject:
             rule[part][member] = read_json(text.strip())
     name = request.form.get("name", "").strip()
     return rule | ({"name": name} if name else {})
-
-
-def _end(rule: JsonObject) -> str | None:
-    """When a rule ends that acts for a time."""
-    seconds = rule["when"].get("for_seconds")
-    return None if seconds is None else iso(parse_iso(rule["created_at"]) + 1000 * seconds)
 
 
 def _count(match: JsonObject) -> int | None:

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from unicodedata import combining, normalize
 from weakref import finalize
 
-import yaml
-
+from ...contract.source import read
 from .markdown import Section, parsed, relinked, rendered, sections, without_pictures
 
 _INDEX = "docs/README.md"
@@ -216,8 +215,7 @@ class Guide:
         """What the guide says for a word: each line of the file is a word or two with what they are
         called there.
         """
-        file = self._root / "fixtures" / "console" / "synonyms.yaml"
-        found: dict[str, list[str]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        found = read(self._root / "fixtures" / "console" / "synonyms.yaml")
         return {_plain(word): others for word, others in found.items()}
 
     @cached_property
