@@ -55,20 +55,16 @@ def operation(ident: str) -> str | Response:
     ident = ident.removesuffix(".md")
     text = known.leaves.text(ident)
     if text is not None:
-        return markdown(text) if is_markdown else guide_page(_page_of(text, ident))
+        tokens = parsed(text)
+        html = rendered(tokens, known.guide.operation)  # names of others lead to theirs
+        page = Page("", ident, html, sections(tokens))
+        return markdown(text) if is_markdown else guide_page(page)
     document = _as_reader(_contract_of(ident))
     credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
     sheet = _sheet(ident, document, credentials)
     if is_markdown:
         return markdown(operation_text(sheet))
     return _page(sheet, is_tried=credentials != {} and "visitor" in g)
-
-
-def _page_of(text: str, name: str) -> Page:
-    """A page of the contract as HTML; names of others lead to theirs."""
-    tokens = parsed(text)
-    html = rendered(tokens, contracts().guide.operation)
-    return Page("", name, html, sections(tokens))
 
 
 @pages.get("/try/<path:ident>")

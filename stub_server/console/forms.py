@@ -57,7 +57,9 @@ def listed(
     found: JsonObject = {}
     problem = None
     try:
-        found = g.client.get(path, query(filters, limit=limit, sort=request.args.get("sort", "")))
+        query = {each.name: from_zone(each.value) for each in filters}
+        paged = {name: request.args.get(name, "") for name in ("page", "sort")}
+        found = g.client.get(path, query | paged | {"limit": limit})
     except Refused as refused:
         if refused.status != 422:
             raise
@@ -65,13 +67,6 @@ def listed(
         found = nothing | {"pagination": {"total": 0, "total_pages": 0}}
     is_filtered = any(each.value for each in filters)
     return found | {"filters": filters, "is_filtered": is_filtered, "problem": problem}
-
-
-def query(fields: list[Field], **further: Any) -> JsonObject:
-    """The query that a page asks with: its filters and the page."""
-    page = request.args.get("page", "")
-    asked = {each.name: from_zone(each.value) for each in fields}
-    return asked | {"page": page} | further
 
 
 def filled(ident: str) -> tuple[str, str, JsonObject | None]:

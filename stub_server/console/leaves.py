@@ -22,7 +22,7 @@ from .sheet import Sheet
 
 MOST = 4_800
 """Bytes of a page: some 1,200 tokens."""
-_LEVELS = 4  # of what a page leaves out, see its template
+_LEVELS = 4  # of what a page leaves out: see its template
 _LONGEST = 64  # characters of a text in an example of an answer
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _BLANK = re.compile(r"\n{3,}")
@@ -62,9 +62,9 @@ class Leaves:
     def text(self, name: str) -> str | None:
         """The page of an error code or an event; None for another name."""
         if name in self.codes:
-            return self._code(name)
+            return _page("code", code=name)
         if name in self._api.events:
-            return self._event(name)
+            return _page("event", name=name)
         return None
 
     def answers(self, code: str) -> list[tuple[str, int]]:
@@ -82,40 +82,10 @@ class Leaves:
         alone = self.codes[code].get("status")
         return sorted(found | ({alone} if alone else set()))
 
-    def _code(self, code: str) -> str:
-        return _page(
-            "code",
-            code=code,
-            rule=self.codes[code],
-            where=list(dict(self.answers(code))),
-            statuses=self.statuses(code),
-            examples=self._examples(code),
-        )
-
-    def _examples(self, code: str) -> list[Any]:
-        """What the contracts show of a code: they name it `PlanSoldOut` for `plan_sold_out`."""
-        name, found = code.title().replace("_", ""), []
-        for document in (self._api, self._control):
-            example = document.raw["components"].get("examples", {}).get(name)
-            if example is not None:
-                found.append(example["value"])
-        return found[:1]
-
-    def _event(self, name: str) -> str:
-        event = self._api.events[name]
-        whole = _page("event", name=name, event=event, example=event["example"])
-        if len(whole.encode()) <= MOST:
-            return whole
-        return _page("event", name=name, event=event, example=shortened(event["example"]))
-
 
 def operation_text(sheet: Sheet) -> str:
     """The page of an operation or control: parameters, body, an example, errors and events."""
-    for level in range(_LEVELS):
-        found = _page("operation", sheet=sheet, command=_command(sheet), level=level)
-        if len(found.encode()) <= MOST:
-            break
-    return found
+    return _page("operation", sheet=sheet, command=_command(sheet))
 
 
 def _command(sheet: Sheet) -> str:
@@ -129,8 +99,15 @@ def _command(sheet: Sheet) -> str:
 
 
 def _page(kind: str, **content: Any) -> str:
-    """A page without the blank lines of what it does not have."""
-    return _BLANK.sub("\n\n", render_template(f"pages/{kind}.md", **content)).strip() + "\n"
+    """A page without the blank lines of what it does not have, and without what makes it too
+    long.
+    """
+    for level in range(_LEVELS):
+        text = render_template(f"pages/{kind}.md", level=level, **content)
+        found = _BLANK.sub("\n\n", text).strip() + "\n"
+        if len(found.encode()) <= MOST:
+            break
+    return found
 
 
 # -- filters of the templates
