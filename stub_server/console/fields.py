@@ -13,7 +13,7 @@ from .filters import in_one_line
 
 _DEEPEST = 8
 MOST = 400  # rows of a table: schemas of an overlay may branch without end
-_EITHER = ("oneOf", "anyOf")
+_CHOICES = ("allOf", "oneOf", "anyOf")
 _NO_NUL = r"^[^\u0000]*$"  # says nothing to readers
 
 
@@ -78,13 +78,16 @@ def _below(document: Document, node: Json, above: str, opened: tuple[int, ...]) 
     rest = schema.get("additionalProperties")
     if isinstance(rest, dict):
         yield from _below(document, rest, f"{above}*.", opened)
+    parts = [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]
+    # what one of several objects requires is not required
+    are_several = "allOf" not in schema and sum("properties" in part for part in parts) > 1
     met: set[str] = set()
-    for each in chain(
-        _members(document, schema, above, opened), *_choices(document, schema, above, opened)
-    ):
+    chosen = (_below(document, part, above, opened) for part in parts)
+    for each in chain(_members(document, schema, above, opened), *chosen):
         if each.above + each.name not in met:  # alternatives may have fields of the same name
             met.add(each.above + each.name)
-            yield each
+            is_own = each.above == above and each.name not in schema.get("required", ())
+            yield each._replace(required=False) if are_several and is_own else each
 
 
 def _members(
@@ -97,22 +100,3 @@ def _members(
             above=above, basis=basis.get(name, "assumed"), note=notes.get(name, "")
         )
         yield from _below(document, node, f"{above}{name}.", opened)
-
-
-def _choices(
-    document: Document, schema: Json, above: str, opened: tuple[int, ...]
-) -> Iterator[Iterator[Row]]:
-    """The fields of the schemas that a value must keep beside its own, and of those of which it
-    keeps one: what one of several objects requires is not required.
-    """
-    for part in schema.get("allOf", ()):
-        yield _below(document, part, above, opened)
-    parts = [document.resolve(part) for key in _EITHER for part in schema.get(key, ())]
-    are_several = sum("properties" in part for part in parts) > 1
-    for part in parts:
-        found = _below(document, part, above, opened)
-        if are_several:
-            found = (
-                each._replace(required=each.required and each.above != above) for each in found
-            )
-        yield found

@@ -54,9 +54,9 @@ def _page_of_id(text: str) -> str | None:
         return f"/console/requests/{text}"
     if re.fullmatch(r"evt_[0-9A-Za-z]{1,40}", text):
         return f"/console/events/{text}"
-    for name in contracts().guide.names:
-        if text.lower() == name.lower():
-            return f"{DOCS}/{name}"
+    named = {name.lower(): name for name in contracts().guide.names}.get(text.lower())
+    if named is not None:
+        return f"{DOCS}/{named}"
     if _UUID(text.lower()):
         for resource in contracts().control.schema("StepResource")["enum"]:
             if (

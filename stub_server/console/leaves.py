@@ -47,13 +47,12 @@ class Leaves:
     def entries(self) -> Iterator[Entry]:
         """Every operation, error code and event, as a search finds it."""
         for base, each in self.every:
-            kind, summary = "Control" if base else "Operation", each.raw.get("summary", "")
+            kind, raw = "Control" if base else "Operation", each.raw
             members = rows(self._control if base else self._api, each.body or {})
-            named = " ".join(dict.fromkeys(row.name for row in members))
-            text = (
-                f"{each.method} {base}{each.path} {line(each.raw.get('description', ''))} {named}"
-            )
-            yield Entry(each.id, f"{kind}: {summary}", text, summary)
+            words = [each.method, base + each.path, line(raw.get("description", ""))]
+            words += dict.fromkeys(row.name for row in members)
+            summary = raw.get("summary", "")
+            yield Entry(each.id, f"{kind}: {summary}", " ".join(words), summary)
         for code, rule in self.codes.items():
             yield Entry(code, "Error code", f"{rule.get('text', '')} {rule.get('do', '')}")
         for name, event in self._api.events.items():
@@ -90,7 +89,7 @@ def operation_text(sheet: Sheet) -> str:
 
 def _command(sheet: Sheet) -> str:
     """The call, with the token in a variable."""
-    curl = sheet.code[0].text.replace(" -g --path-as-is", "")
+    curl = sheet.code["curl"].replace(" -g --path-as-is", "")
     curl = curl.replace("'Authorization: Bearer TOKEN'", '"Authorization: Bearer $TOKEN"')
     body = sheet.body
     if body and quote(body) in curl:

@@ -8,15 +8,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from shlex import quote
 from typing import NamedTuple
+from urllib.parse import quote as encoded
 from urllib.parse import urlencode
+
+from flask import render_template
 
 from ..contract.document import JSON, Document, Operation
 from ..contract.secrets import KEY_HEADERS
 from ..contract.source import Json
+from ..core.text import SAFE_IN_PATHS
+from ..server.curl import command
 from ..server.layers.inside import Question
 from .fields import Row, row, rows
 from .filters import in_one_line, pretty
-from .snippets import Snippet, snippets
+from .snippets import as_code
 
 _SANDBOX_NAME = "sandboxName"
 _PLACES = ("path", "query", "header", "cookie")
@@ -188,10 +193,12 @@ class Sheet:
         found = [_blank(each) for each in self.inputs if each.row.required and not each.value]
         return found + (["FILE"] if self.operation.uploads else [])
 
-    @property
-    def code(self) -> list[Snippet]:
-        """The request in three languages, with ids and a key of this sandbox; placeholders
-        are in capitals.
+    @cached_property
+    def code(self) -> dict[str, str]:
+        """The request as a command for a shell, in Python with httpx and in TypeScript with fetch,
+        with ids and a key of this sandbox; placeholders are in capitals.
+
+        A key of the controls is read from the environment, where they need one.
         """
         filled = []
         for each in self.inputs:
@@ -199,8 +206,32 @@ class Sheet:
             filled.append(each._replace(value=_blank(each)) if is_blank else each)
         token = "" if "authorization" in self.sent else "Bearer TOKEN"
         asked = self._question(filled, self.authorization or token)
-        found = snippets(asked, self.url, has_key=self.has_admin_key)
-        return [found[0]._replace(text=found[0].text + self._files(asked.path)), *found[1:]]
+        headers = {name: value for name, value in asked.headers.items() if value}
+        needs_key = self.has_admin_key and self.base != ""
+        shell = command(
+            asked.method,
+            asked.path,
+            asked.query,
+            headers,
+            asked.body,
+            base_url=self.url,
+            has_admin_key=needs_key,
+        )
+        shell = shell or "A shell command cannot contain this body."
+        found = {"curl": shell + self._files(asked.path)}
+        url = self.url + encoded(asked.path, safe=SAFE_IN_PATHS)
+        text, literal = as_code(asked.body)
+        for language in ("Python", "TypeScript"):
+            found[language] = render_template(
+                f"code/{language.lower()}.txt",
+                method=asked.method,
+                headers=headers,
+                url=f"{url}?{asked.query}" if asked.query else url,
+                needs_key=needs_key,
+                text=text,
+                literal=literal,
+            )
+        return found
 
     def _files(self, path: str) -> str:
         """The options of curl for a file that is sent or answered."""

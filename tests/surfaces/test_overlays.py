@@ -195,59 +195,6 @@ def test_a_broken_overlay_stops_the_start_with_place_and_reason(tmp_path: Path, 
     assert str(caught.value).startswith(str(file))
 
 
-MOVED = """\
-overlay: 1.0.0
-info: { title: Customers are listed elsewhere, version: "1" }
-actions:
-  - target: $.paths
-    update:
-      /v2/clients:
-        get:
-          operationId: listCustomers
-          tags: [Customers]
-          security: [{ bearer: [] }]
-          x-scopes: ["customers:read"]
-          responses:
-            "200":
-              description: Customers.
-              content: { application/json: { schema: { type: object } } }
-  - target: $.paths['/v2/customers'].get
-    remove: true
-  - target: $.paths['/v2/customers/{customerId}'].get.parameters
-    update: [{ name: expand, in: query, schema: { type: string } }]
-  - target: $.components.schemas.CustomerCreate.required
-    remove: true
-  - target: $.components.schemas.CustomerCreate
-    update: { required: [name] }
-  - target: $.paths['/v2/orders'].get.parameters[?@.name == 'sort'].schema.enum
-    update: [paymentMethod]
-  - target: $.paths['/v2/customers'].post.requestBody
-    update: { required: false }
-"""
-
-
-@pytest.fixture(scope="module")
-def moved(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Door:
-    """A server whose contract allows more than its handlers were made for."""
-    file = tmp_path_factory.mktemp("overlays") / "moved.yaml"
-    file.write_text(MOVED, encoding="utf-8")
-    return door_to(serve(overlays=(file,)))
-
-
-def test_what_only_the_corrected_contract_allows_is_501(moved: Door) -> None:
-    """A body, a missing member and a word that the handlers were not made for: said, instead of
-    failing inside.
-    """
-    whole = customer_body(document="390.533.447-05", email="rita@example.com")
-    partial = {name: value for name, value in whole.items() if name != "document"}
-    body = refused(moved.send("POST", "/v2/customers", partial), 501, "not_implemented")
-    assert '"document"' in body["message"]
-    refused(moved.ask("POST", "/v2/customers"), 501, "not_implemented")
-    refused(moved.ask("GET", "/v2/orders?sort=paymentMethod"), 501, "not_implemented")
-    assert moved.ask("GET", "/v2/orders?sort=-totalAmount").status == 200
-    assert moved.send("POST", "/v2/customers", whole).status == 201
-
-
 @pytest.mark.parametrize(
     ("action", "message"),
     [

@@ -100,12 +100,14 @@ class Guide:
         """
         found, met = [], {""}
         for part in self._source(_INDEX).split("\n## ")[1:]:
-            targets = [normpath(join("docs", target)) for target in _TARGET.findall(part)]
-            addresses = [self._addresses[name] for name in targets if name in self._addresses]
-            fresh = [each for each in dict.fromkeys(addresses) if each not in met]
-            met.update(fresh)
-            if fresh:
-                found.append((part.partition("\n")[0], [self.pages[each] for each in fresh]))
+            listed = []
+            for target in _TARGET.findall(part):
+                address = self._addresses.get(normpath(join("docs", target)), "")
+                if address not in met:
+                    met.add(address)
+                    listed.append(self.pages[address])
+            if listed:
+                found.append((part.partition("\n")[0], listed))
         return found
 
     def text(self, address: str, up: str) -> str:
