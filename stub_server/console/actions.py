@@ -94,12 +94,14 @@ def links(found: JsonObject, steps: list[JsonObject]) -> list[tuple[str, str]]:
     for each in changes[:_LINKED]:
         kind, ident = each["resource"], each["id"]
         is_made = each["change"] == "created" and kind != "webhook_logs"
-        if not (is_made or kind in _SOLD):
+        if kind not in _SOLD and not is_made:
             continue
         leading.append((f"The {singular(kind)}", here(f"/console/data/{kind}/{ident}")))
         inspected = g.client.find(f"{CONTROL}/orders/{ident}") if kind == "orders" else None
         if inspected is not None:
             leading.append(("Its pay page", pay_page(inspected)))
+    if leading and found["deliveries"]:
+        leading.append(("Its deliveries", here(f"/console/requests/{found['id']}") + "#deliveries"))
     return leading
 
 
