@@ -30,12 +30,18 @@ MOST_NODES = 1_000_000  # an alias counts as many as it refers to
 class ContractError(UnusableInput):
     """The contract or an overlay cannot be used: gives the place (file and line, or JSONPath) and
     the reason.
+
+    `place` is that in a document, empty for a file.
     """
+
+    place: Sequence[str | int] = ()
 
 
 def error_at(place: Place, reason: str) -> ContractError:
     """The error of a place in a document."""
-    return ContractError(f"{json_path(place)}: {reason}")
+    error = ContractError(f"{json_path(place)}: {reason}")
+    error.place = place
+    return error
 
 
 class _Loader(yaml.CSafeLoader):
