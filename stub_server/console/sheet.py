@@ -95,7 +95,7 @@ class Sheet:
         """The bodies of a request or an answer."""
         found, message = [], self.document.resolve(message)
         for media, content in message.get("content", {}).items():
-            whole = self._row("", {"schema": {}, **content, "required": message.get("required")})
+            whole = self._row("", content | {"required": message.get("required")})
             fields = rows(self.document, content.get("schema", {}))
             found.append(Part(media, whole, fields, dict(self._examples(content))))
         return found
@@ -112,7 +112,8 @@ class Sheet:
     def _row(self, name: str, raw: Json, texts: Json | None = None) -> Row:
         """The row of what has a schema."""
         required = bool(raw.get("required"))
-        return row(self.document, name, raw["schema"], required=required, texts=texts)
+        schema = raw.get("schema", {})
+        return row(self.document, name, schema, required=required, texts=texts)
 
     def _examples(self, content: Json) -> Iterator[tuple[str, Json]]:
         shown = content.get("examples", {})

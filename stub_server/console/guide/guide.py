@@ -40,6 +40,7 @@ _ENDING = re.compile(r"(?<!\W)(\Ws)?\W*$")  # what a word of a question ends wit
 _TARGET = re.compile(r"\]\(([^)#]+)[^)]*\)")  # of a link, without its fragment
 _PICTURES = "docs/pictures/"
 _MOST = 20  # results
+_SHORT = 2  # letters of a word that is not taken for the beginning of one
 # Marks around the words that were found: no text has them.
 _FROM, _TO = "\1", "\2"
 
@@ -209,7 +210,8 @@ class Guide:
             count = 2 if _plain(pair) in self._synonyms and at + 1 < len(words) else 1
             asked = pair if count == 2 else words[at]
             others = self._synonyms.get(_plain(asked), [])
-            yield f"({' OR '.join([_quoted(asked) + '*', *map(_quoted, others)])})"
+            begins = "*" if len(asked) > _SHORT else ""
+            yield f"({' OR '.join([_quoted(asked) + begins, *map(_quoted, others)])})"
             at += count
 
     @cached_property
