@@ -52,10 +52,7 @@ def begin() -> None:
 @payers.context_processor
 def shown_in_all() -> JsonObject:
     """What the templates of payers use."""
-    others = {
-        name: each["name"] for name, each in contracts().payer_texts.items() if each is not g.texts
-    }
-    return {"say": g.texts, "others": others}
+    return {"say": g.texts}
 
 
 @payers.after_request
