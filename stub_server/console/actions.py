@@ -7,7 +7,6 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from flask import Response, g, redirect, request
 
-from ..contract.document import Operation
 from ..contract.source import JsonObject
 from ..server.layers.inside import Reply
 from ..server.request import CONTROL
@@ -16,10 +15,8 @@ from .client import Refused
 from .filters import singular
 from .forms import filled
 from .pages import PAY
-from .site import contracts, pages
+from .site import pages
 
-_RESETS = {"to_step": 0}
-"""The body of a rewind to how a sandbox began."""
 _MAKES = {
     "addPersona": ("/console/data/customers", "customer"),
     "triggerEvent": ("/console/events", "event"),
@@ -28,11 +25,6 @@ _MAKES = {
 """Operations that make what has a page: its address, and the member of the answer."""
 _SOLD = ("orders", "subscriptions")
 _LINKED = 8  # changes whose pages the line about an action leads to
-_LOST = {
-    "is_refused": True,
-    "title": "The request",
-    "said": {"message": "A fault rule dropped the connection."},
-}
 
 
 @pages.post("/do/<ident>")
@@ -64,35 +56,17 @@ def go(address: str) -> Response:
 
 
 def done() -> JsonObject | None:
-    """The action that led here, as the journal has it: what it was, what became of it, and whether
-    it can be undone.
+    """The action that led here, as the journal has it, None where a fault rule dropped it, with
+    its steps and the pages of what it made.
     """
     ident = request.args.get(DONE)
     if ident == "lost":
-        return _LOST
+        return {"found": None}
     found = journaled(ident) if ident else None
     if found is None:
         return None
-    operation = contracts().operation(found["operationId"])
-    said = found["response"]["body"] if isinstance(found["response"]["body"], dict) else {}
     steps = steps_of(found)
-    return {
-        "request": ident,
-        "is_refused": found["status"] is None or found["status"] >= 400,
-        "title": _title(found, operation),
-        "status": found["status"],
-        "said": said,
-        "undo": _undo(found, said, has_changed=found["step"] is not None or steps != []),
-        "links": links(found, steps),
-    }
-
-
-def _title(found: JsonObject, operation: Operation | None) -> str:
-    if found["request"]["body"] == _RESETS:
-        return "Reset the sandbox"
-    if operation is None:
-        return f"{found['method']} {found['path']}"
-    return str(operation.raw["summary"])
+    return {"found": found, "steps": steps, "links": links(found, steps)}
 
 
 def kept(ident: str) -> Any:
@@ -106,20 +80,6 @@ def journaled(ident: str) -> Any:
         return kept(ident)
     except Refused:
         return None
-
-
-def _undo(
-    found: JsonObject, said: JsonObject, *, has_changed: bool
-) -> tuple[str, dict[str, str]] | None:
-    """The form that undoes a request: its operation and its fields.
-
-    A new fault rule is no step: it is removed. A rewind keeps new credentials.
-    """
-    if found["operationId"] == "createFault" and "fault" in said:
-        return "deleteFault", {"faultId": said["fault"]["id"]}
-    if not has_changed or found["operationId"] == "rotateSandbox":
-        return None
-    return "rewindSandbox", {"to_request": found["id"]}
 
 
 def steps_of(found: JsonObject, most: int = 1) -> Any:

@@ -3,7 +3,8 @@ to try.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from http.client import responses
+from typing import Any
 
 from flask import Response, abort, g, render_template, request
 
@@ -14,15 +15,14 @@ from ..server.layers.routing import DOCS
 from ..server.request import CONTROL
 from .actions import journaled, links, steps_of
 from .addresses import this_sandbox
-from .attempt import Attempt, is_text
 from .client import ASK, ASKED, Refused
 from .guide.guide import Page
 from .guide.markdown import parsed, rendered, sections
 from .guide_pages import guide_page
 from .leaves import operation_text
 from .programs import MARKDOWN, markdown, wanted
-from .sheet import Sheet
-from .site import Groups, beside, contracts, pages
+from .sheet import Sheet, is_text
+from .site import beside, contracts, pages
 
 _OF_READERS = (
     "host",
@@ -35,37 +35,13 @@ _OF_READERS = (
 """Headers that decide what the reader of a page may see."""
 
 
-class Shown(NamedTuple):
-    """An answer, with the pages of what was made; `request` is None where the journal has none."""
-
-    reply: Reply
-    request: str | None
-    links: list[tuple[str, str]]
-
-
 @beside.get(DOCS)
 def list_operations() -> str:
     """The operations of the API and the controls, or those that a filter finds."""
     known, text = contracts(), request.args.get("q", "").strip()[:200]
     words = text.lower().split()
     found = {each.name for each in known.guide.entries if each.has(words)}
-    return render_template(
-        "api.html",
-        text=text,
-        groups=_among(found, known.groups),
-        controls=_among(found, known.controls),
-        events=sorted(found.intersection(known.api.events)),
-    )
-
-
-def _among(names: set[str], groups: Groups) -> Groups:
-    """The groups with those of their operations that have these names."""
-    found = {}
-    for tag, operations in groups.items():
-        chosen = [each for each in operations if each.id in names]
-        if chosen:
-            found[tag] = chosen
-    return found
+    return render_template("api.html", text=text, found=found)
 
 
 @beside.get(f"{DOCS}/<path:ident>")
@@ -79,22 +55,16 @@ def operation(ident: str) -> str | Response:
     ident = ident.removesuffix(".md")
     text = known.leaves.text(ident)
     if text is not None:
-        return markdown(text) if is_markdown else guide_page(_page_of(text, ident))
+        tokens = parsed(text)
+        html = rendered(tokens, known.guide.operation)  # names of others lead to theirs
+        page = Page("", ident, html, sections(tokens))
+        return markdown(text) if is_markdown else guide_page(page)
     document = _as_reader(_contract_of(ident))
     credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
     sheet = _sheet(ident, document, credentials)
     if is_markdown:
         return markdown(operation_text(sheet))
-    attempt = Attempt(sheet)
-    is_tried = credentials != {} and "visitor" in g
-    return _page(attempt, is_tried=is_tried)
-
-
-def _page_of(text: str, name: str) -> Page:
-    """A page of the contract as HTML; names of others lead to theirs."""
-    tokens = parsed(text)
-    html = rendered(tokens, contracts().guide.operation)
-    return Page("", name, html, sections(tokens))
+    return _page(sheet, is_tried=credentials != {} and "visitor" in g)
 
 
 @pages.get("/try/<path:ident>")
@@ -105,26 +75,26 @@ def try_operation(ident: str) -> str:
 
 def try_page(ident: str, sent: Mapping[str, str] | None = None) -> str:
     """The form of an operation with values that work, but for those that are given."""
-    return _page(Attempt(own_sheet(ident), sent))
+    return _page(own_sheet(ident, sent))
 
 
 @pages.post("/try/<path:ident>")
 def send_operation(ident: str) -> str | tuple[str, int]:
     """Send what the form says, and show the answer beside it; with `only=code` the code alone."""
-    attempt = Attempt(own_sheet(ident), request.form)
-    if not attempt.is_offered:
+    sheet = own_sheet(ident, request.form)
+    if not sheet.is_offered:
         abort(404)
     if request.form.get("only") == "code":
-        return _page(attempt)
-    return _page(attempt, _shown(g.client.send(attempt.question)))
+        return _page(sheet)
+    return _page(sheet, g.client.send(sheet.question))
 
 
-def own_sheet(ident: str) -> Sheet:
+def own_sheet(ident: str, sent: Mapping[str, str] | None = None) -> Sheet:
     """The operation with the examples and credentials of this sandbox.
 
     Raises Refused to those who may not see them.
     """
-    return _sheet(ident, g.client.get(_contract_of(ident)), g.client.credentials)
+    return _sheet(ident, g.client.get(_contract_of(ident)), g.client.credentials, sent)
 
 
 def _contract_of(ident: str) -> str:
@@ -134,7 +104,12 @@ def _contract_of(ident: str) -> str:
     return f"{contracts().home(ident)[0]}/openapi.json"
 
 
-def _sheet(ident: str, raw: Any, credentials: Mapping[str, str]) -> Sheet:
+def _sheet(
+    ident: str,
+    raw: Any,
+    credentials: Mapping[str, str],
+    sent: Mapping[str, str] | None = None,
+) -> Sheet:
     """The page of an operation, by the contract as it is served."""
     document = Document(raw)
     return Sheet(
@@ -145,6 +120,7 @@ def _sheet(ident: str, raw: Any, credentials: Mapping[str, str]) -> Sheet:
         url=contracts().url + request.script_root,
         has_admin_key=bool(contracts().settings.admin_key),
         credentials=credentials,
+        sent=sent or {},
     )
 
 
@@ -159,24 +135,21 @@ def _as_reader(path: str) -> Any:
     return None if reply.is_refused else reply.json
 
 
-def _page(attempt: Attempt, shown: Shown | None = None, *, is_tried: bool = True) -> str:
+def _page(sheet: Sheet, reply: Reply | None = None, *, is_tried: bool = True) -> str:
+    """The page, with an answer and the pages of what was made; the journal need not have it."""
     if "clock" not in g and "visitor" in g:
         try:
             g.clock = g.client.control("clock")
         except Refused:  # the call may have deleted the sandbox
             g.clock = None
+    kept = journaled(reply.request_id) if reply and reply.request_id else None
     return render_template(
         "operation.html",
-        sheet=attempt.sheet,
-        attempt=attempt,
-        shown=shown,
+        sheet=sheet,
+        reply=reply,
+        kept=kept,
+        links=links(kept, steps_of(kept)) if kept and kept["step"] else [],
         is_text=is_text,
-        is_tried=is_tried and attempt.is_offered,
+        meanings=responses,
+        is_tried=is_tried and sheet.is_offered,
     )
-
-
-def _shown(reply: Reply) -> Shown:
-    kept = journaled(reply.request_id) if reply.request_id else None
-    if kept is None:
-        return Shown(reply, None, [])
-    return Shown(reply, kept["id"], links(kept, steps_of(kept)) if kept["step"] else [])

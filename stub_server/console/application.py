@@ -7,12 +7,12 @@ The modules that end in `_pages` have the pages; `shell.py` has what they share.
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
 
-import yaml
 from flask import Flask, Response, request
 
 from ..contract.document import Document
+from ..contract.source import read
+from ..core.clock import iso, parse_iso
 from ..data.scenario import known_scenarios
 from ..server.layers.routing import DOCS
 from ..settings import Settings
@@ -48,7 +48,10 @@ def create_console(
     application.jinja_env.context_class = Forgotten
     application.jinja_env.trim_blocks = application.jinja_env.lstrip_blocks = True
     application.jinja_env.filters.update(
-        FILTERS | ROOM_FILTERS | LEAF_FILTERS | {"prose": prose, "quoted": quoted}
+        FILTERS
+        | ROOM_FILTERS
+        | LEAF_FILTERS
+        | {"prose": prose, "quoted": quoted, "iso": iso, "ms": parse_iso}
     )
     application.jinja_env.tests.update(TESTS)
     leaves = Leaves(document, control)
@@ -58,10 +61,10 @@ def create_console(
         settings=settings,
         scenarios=known_scenarios(),
         personas={
-            file.stem: _read(file)["about"]
+            file.stem: read(file)["about"]
             for file in sorted((root / "fixtures" / "personas").glob("*.yaml"))
         },
-        payer_texts=_read(root / "fixtures" / "console" / "pay.yaml"),
+        payer_texts=read(root / "fixtures" / "console" / "pay.yaml"),
         sessions=sessions,
         leaves=leaves,
         guide=Guide(root, [*leaves.entries()]),
@@ -90,7 +93,3 @@ def create_console(
         return response
 
     return application
-
-
-def _read(file: Path) -> Any:
-    return yaml.safe_load(file.read_text(encoding="utf-8"))

@@ -3,8 +3,8 @@
 from flask import g, render_template, request
 
 from ..contract.source import JsonObject
-from .addresses import with_query
-from .site import contracts, pages
+from ..server.lists import pagination
+from .site import pages
 
 _LISTED = 20
 _KINDS = ("contradiction", "limitation", "operation", "property")
@@ -15,17 +15,13 @@ def assumptions() -> str:
     """The assumptions that a filter chooses."""
     every = g.client.control("assumptions")
     chosen = [each for each in every["assumptions"] if _matches(each)]
-    last = max(1, -(-len(chosen) // _LISTED))
-    page = min(max(1, request.args.get("page", 1, type=int)), last)
+    page = max(1, request.args.get("page", 1, type=int))
     return render_template(
         "console/assumptions.html",
         assumptions=every,
         chosen=chosen[(page - 1) * _LISTED : page * _LISTED],
-        found=len(chosen),
-        newer=with_query(page=page - 1) if page > 1 else None,
-        older=with_query(page=page + 1) if page < last else None,
+        pagination=pagination(page, _LISTED, len(chosen)),
         kinds=_KINDS,
-        operations=list(contracts().api.operations),
     )
 
 

@@ -81,15 +81,10 @@ class Client:
 
     def change(self, method: str, path: str, body: Any = None) -> Reply:
         """What a control or an operation answers that changes something, be it a refusal."""
-        return self.write(method, path, "" if body is None else orjson.dumps(body).decode())
-
-    def write(self, method: str, path: str, text: str) -> Reply:
-        """The same for a body that somebody has written: what is no JSON is refused where
-        it is read.
-        """
+        text = b"" if body is None else orjson.dumps(body)
         headers = {"content-type": "application/json"} if text else {}
         path, _, query = path.partition("?")
-        return self.send(Question(method, path, query, headers, text.encode()))
+        return self.send(Question(method, path, query, headers, text))
 
     def send(self, question: Question) -> Reply:
         """The answer to a request. One to the API that names no credential carries the ready token.

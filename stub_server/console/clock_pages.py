@@ -2,8 +2,6 @@
 
 from flask import g, render_template, request
 
-from ..core.clock import DAY, iso, parse_iso
-from .filters import in_zone
 from .site import pages
 
 _LISTED = 25
@@ -16,6 +14,5 @@ def clock() -> str:
     found = g.client.control("timers", {"limit": _LISTED, "page": request.args.get("page", "")})
     return render_template(
         "console/clock.html",
-        tomorrow=in_zone(iso(parse_iso(g.clock["now"]) + DAY))[:16],
         **found,
     )

@@ -22,7 +22,7 @@ from ..server.layers.access import Origins, check_control
 from ..server.layers.hosts import is_local_host
 from ..server.layers.security import sees_everything
 from ..server.reply import Answer, Headers
-from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
+from ..server.request import ADMIN_KEY, CONTROL, CONTROL_KEY, is_local_origin
 from ..server.work import Work
 from .examples import name_examples_of_paths, replacements, stand_ins
 from .slices import Slice
@@ -65,15 +65,6 @@ def _sees_records(work: Work, origins: Origins) -> bool:
     return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
-def _takes_gzip(request: Request) -> bool:
-    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
-    return parse_accept_header(accepted).quality("gzip") > 0
-
-
-async def _packed(body: bytes) -> bytes:
-    return await asyncio.to_thread(gzip.compress, body, 6, mtime=0)
-
-
 class Shelf:
     """The files of a server: each is made once for a state of a sandbox, and once for strangers;
     so is the compressed one.
@@ -91,11 +82,10 @@ class Shelf:
             async with self._making:
                 if key not in self._made:
                     self._made[key] = await make()
-        found = self._made[key]
         self._made.move_to_end(key)
         if len(self._made) > _MOST:
             self._made.popitem(last=False)
-        return found
+        return self._made[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +108,12 @@ class File:
     async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
         log, is_live = work.sandbox.log, _sees_records(work, self.origins)
-        part = Slice.of(work.request.query)
-        if part is not None:
-            part.check(self.data)
+        part = Slice.of(work.request.query, self.data)
         key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
         body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
         digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
-        is_packed = _takes_gzip(work.request)
+        accepted = work.request.headers.get(b"accept-encoding", b"").decode("latin-1")
+        is_packed = parse_accept_header(accepted).quality("gzip") > 0
         etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
         headers: Headers = [
             (b"content-type", self.media),
@@ -135,7 +124,8 @@ class File:
         if digest in asked or asked == b"*":
             return Answer(304, headers)
         if is_packed:
-            body = await self.shelf.take((*key, b"gzip"), partial(_packed, body))
+            packing = partial(asyncio.to_thread, gzip.compress, body, 6, mtime=0)
+            body = await self.shelf.take((*key, b"gzip"), packing)
             headers.append((b"content-encoding", b"gzip"))
         return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 

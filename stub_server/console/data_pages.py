@@ -14,10 +14,9 @@ from ..contract.lifecycles import Lifecycle
 from ..contract.source import JsonObject
 from ..server.request import CONTROL
 from .actions import journaled, pay_page
-from .addresses import here
 from .api_pages import try_page
 from .filters import Change, changes, pretty, words
-from .forms import Field, field, listed
+from .forms import Field, listed
 from .room import fits
 from .site import contracts, pages
 
@@ -67,23 +66,10 @@ RESOURCES = {
     "api_keys": _kind("ApiKey", "name is_active public_key usage_count last_used_at created_at"),
 }
 """In the order in which they are shown."""
-_COUNTS = (
-    "orders_count",
-    "subscribers_count",
-    "active_subscribers",
-    "usage_count",
-    "attempt_count",
-    "consecutive_failures",
-    "totalAmount",
-    "amount",
-    "total_revenue",
-)
-"""Members that are numbers: their columns are aligned so."""
 _NAMED = ("name", "code", "event_type", "url", "public_key")
 """Members by which a record is called."""
 _REFERENCES = {each.parameter: name for name, each in RESOURCES.items()} | {"lastOrderId": "orders"}
 _CERTIFIES = "Sandbox certificates"
-_ADDS = "addPersona"
 _ONLY_IF = {"resumeSubscription": "cancel_at_period_end"}
 """Operations that no move of the contract allows, and the member that must be true."""
 _PLAIN = ("string", "number", "integer", "boolean")
@@ -122,35 +108,10 @@ def records(name: str) -> str:
     listing = listing_of(resource)
     found = listed(listing.path, listing.id, _LISTED, first=_FIRST, records=[])
     rows, pagination = listed_in(found)
+    shown = found | {"rows": rows, "pagination": pagination}
     return render_template(
-        "console/records.html",
-        name=name,
-        resource=resource,
-        columns=[
-            (words(each.split(".")[0]), "number" if each in _COUNTS else "", each)
-            for each in resource.columns
-        ],
-        sorts=_sorts(listing),
-        personas=(
-            contracts().personas
-            if name == "customers" and _ADDS in contracts().control.operations
-            else {}
-        ),
-        filters=found["filters"],
-        problem=found["problem"],
-        rows=rows,
-        member=_member,
-        pagination=pagination,
-        is_filtered=found["is_filtered"],
-        creators=_creators(resource),
+        "console/records.html", name=name, resource=resource, listing=listing, **shown
     )
-
-
-def _sorts(listing: Operation) -> tuple[list[str], str]:
-    """The members by which a list can be sorted, and by which it is."""
-    schemas = [each.schema for each in listing.parameters if each.name == "sort"]
-    schema = contracts().api.resolve(schemas[0]) if schemas else {}
-    return schema.get("enum", []), request.args.get("sort") or schema.get("default", "")
 
 
 @pages.get("/data/<name>/<ident>/edit")
@@ -183,11 +144,11 @@ def one_record(name: str, ident: str) -> str:
         name=name,
         ident=ident,
         parameter=resource.parameter,
+        kinds=kinds(),
         references=_REFERENCES,
         title=title_of(body, ident),
         state=_state(resource, body),
         names=dict(_names(now.get("inspected") or body)),
-        further=_further(resource, ident),
         **shown,
     )
 
@@ -261,18 +222,6 @@ def _said(cause: JsonObject) -> str:
     )
 
 
-def _further(resource: Resource, ident: str) -> list[tuple[str, str]]:
-    """The lists that have a filter for this kind of record: kind and address."""
-    return [
-        (name, here(f"/console/data/{name}", {resource.parameter: ident}))
-        for name, each in kinds().items()
-        if any(
-            one.name == resource.parameter and one.place == "query"
-            for one in listing_of(each).parameters
-        )
-    ]
-
-
 def title_of(body: JsonObject, ident: str) -> str:
     return str(next((body[name] for name in _NAMED if body.get(name)), ident))
 
@@ -315,20 +264,6 @@ def _item(resource: Resource, method: str) -> Operation | None:
     return next((each for each in every if each.method == method and each.path == path), None)
 
 
-def _creators(resource: Resource) -> list[Operation]:
-    """The operations that create a record, the documented ones first."""
-    path = listing_of(resource).path
-    found = [
-        each
-        for each in contracts().api.operations.values()
-        if each.method == "POST"
-        and each.body_required
-        and "{" not in each.path
-        and each.path.startswith(path)
-    ]
-    return sorted(found, key=lambda each: not each.is_documented)
-
-
 def _actions(
     resource: Resource, body: JsonObject, inspected: JsonObject | None
 ) -> Iterator[Action]:
@@ -347,7 +282,9 @@ def _actions(
             inputs = _inputs(document, operation)
             if not operation.body_required:
                 yield Action(operation, label, {}, inputs)
-            for value in inputs[0].options if operation.body_required and inputs else ():
+            for value in (
+                inputs[0].schema.get("enum", ()) if operation.body_required and inputs else ()
+            ):
                 yield Action(operation, f"{label}: {value}", {inputs[0].name: value}, inputs)
 
 
@@ -391,7 +328,7 @@ def _inputs(document: Document, operation: Operation) -> list[Field]:
     """The fields of a form for a body: its members that are plain values."""
     members = document.resolve(operation.body or {}).get("properties", {})
     schemas = {name: document.resolve(member) for name, member in members.items()}
-    return [field(name, schema) for name, schema in schemas.items() if schema.get("type") in _PLAIN]
+    return [Field(name, schema) for name, schema in schemas.items() if schema.get("type") in _PLAIN]
 
 
 def _label(operation: Operation, resource: Resource) -> str:
@@ -419,10 +356,3 @@ def _record(body: Any) -> JsonObject | None:
         (value for value in part.values() if isinstance(value, dict) and "id" in value), None
     )
     return part if "id" in part else inner
-
-
-def _member(row: JsonObject, column: str) -> Any:
-    found: Any = row
-    for step in column.split("."):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found

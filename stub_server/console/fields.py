@@ -13,8 +13,8 @@ from .filters import in_one_line
 
 _DEEPEST = 8
 MOST = 400  # rows of a table: schemas of an overlay may branch without end
+_CHOICES = ("allOf", "oneOf", "anyOf")
 _NO_NUL = r"^[^\u0000]*$"  # says nothing to readers
-_CHOICES = ("oneOf", "anyOf", "allOf")
 
 
 class Row(NamedTuple):
@@ -78,22 +78,16 @@ def _below(document: Document, node: Json, above: str, opened: tuple[int, ...]) 
     rest = schema.get("additionalProperties")
     if isinstance(rest, dict):
         yield from _below(document, rest, f"{above}*.", opened)
+    parts = [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]
+    # what one of several objects requires is not required
+    are_several = "allOf" not in schema and sum("properties" in part for part in parts) > 1
     met: set[str] = set()
-    parts = _choices(document, schema)
     chosen = (_below(document, part, above, opened) for part in parts)
     for each in chain(_members(document, schema, above, opened), *chosen):
         if each.above + each.name not in met:  # alternatives may have fields of the same name
             met.add(each.above + each.name)
-            yield each._replace(required=False) if _is_of_some(each, above, schema, parts) else each
-
-
-def _is_of_some(each: Row, above: str, schema: Json, parts: list[Json]) -> bool:
-    """Whether a field is required in some of the objects that a value may be, but not in
-    all of them.
-    """
-    if each.above != above or "allOf" in schema or each.name in schema.get("required", ()):
-        return False
-    return any("properties" in part and each.name not in part.get("required", ()) for part in parts)
+            is_own = each.above == above and each.name not in schema.get("required", ())
+            yield each._replace(required=False) if are_several and is_own else each
 
 
 def _members(
@@ -106,8 +100,3 @@ def _members(
             above=above, basis=basis.get(name, "assumed"), note=notes.get(name, "")
         )
         yield from _below(document, node, f"{above}{name}.", opened)
-
-
-def _choices(document: Document, schema: Json) -> list[Json]:
-    """The schemas that a value may or must have beside its own."""
-    return [document.resolve(part) for key in _CHOICES for part in schema.get(key, ())]

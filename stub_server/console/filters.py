@@ -224,6 +224,7 @@ FILTERS = {
         words,
         singular,
         in_zone,
+        in_field,
         in_one_line,
         pretty,
     )

@@ -4,7 +4,7 @@ guide and requests.
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from contextlib import suppress
 
 from flask import Response, g, render_template, request
 
@@ -19,26 +19,16 @@ from .site import contracts, pages
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 _LONGEST, _MOST = 200, 5
-_NAMED_BY = (
-    ("orders", "code"),
-    ("subscriptions", "code"),
-    ("customers", "document"),
-    ("customers", "email"),
-    ("customers", "name"),
-    ("customers", "search"),
-    ("plans", "name"),
-    ("projects", "name"),
-    ("products", "name"),
-)
-"""The filters of lists that find a record by what people call it."""
-
-
-class Found(NamedTuple):
-    """What has a text: the kind of thing, its name and its address."""
-
-    kind: str
-    name: str
-    address: str
+_NAMED_BY = {
+    "orders": "code",
+    "customers": "search",
+    "plans": "search",
+    "products": "search",
+    "projects": "search",
+}
+"""The filter of each list that finds a record by what people call it."""
+Found = tuple[str, str, str]
+"""What has a text: the kind of thing, its name and its address."""
 
 
 @pages.get("/find")
@@ -54,7 +44,7 @@ def find() -> Response | str:
     if not found:
         return go(here("/console/requests", {"contains": text}))
     if len(found) == 1:
-        return go(here(found[0].address))
+        return go(here(found[0][2]))
     return render_template("console/find.html", text=text, found=found)
 
 
@@ -64,9 +54,9 @@ def _page_of_id(text: str) -> str | None:
         return f"/console/requests/{text}"
     if re.fullmatch(r"evt_[0-9A-Za-z]{1,40}", text):
         return f"/console/events/{text}"
-    for name in contracts().guide.names:
-        if text.lower() == name.lower():
-            return f"{DOCS}/{name}"
+    named = {name.lower(): name for name in contracts().guide.names}.get(text.lower())
+    if named is not None:
+        return f"{DOCS}/{named}"
     if _UUID(text.lower()):
         for resource in contracts().control.schema("StepResource")["enum"]:
             if (
@@ -79,29 +69,14 @@ def _page_of_id(text: str) -> str | None:
 
 def _records(text: str) -> Iterator[Found]:
     """The records that are called so."""
-    met = set[str]()
-    for kind, member in _NAMED_BY:
-        for record in _called(kind, member, text):
-            if record["id"] not in met:
-                met.add(record["id"])
-                yield Found(
-                    singular(kind),
-                    title_of(record, record["id"]),
-                    f"/console/data/{kind}/{record['id']}",
-                )
-
-
-def _called(kind: str, member: str, text: str) -> list[Any]:
-    resource = kinds().get(kind)
-    if resource is None:
-        return []
-    listing = listing_of(resource)
-    if member not in {each.name for each in listing.parameters}:
-        return []
-    try:
-        return listed_in(g.client.get(listing.path, {member: text, "limit": _MOST}))[0]
-    except Refused:  # a text that the filter does not take
-        return []
+    for kind, resource in kinds().items():
+        if kind not in _NAMED_BY:
+            continue
+        with suppress(Refused):  # a text that the filter does not take
+            asked = {_NAMED_BY[kind]: text, "limit": _MOST}
+            for each in listed_in(g.client.get(listing_of(resource).path, asked))[0]:
+                ident = each["id"]
+                yield singular(kind), title_of(each, ident), f"/console/data/{kind}/{ident}"
 
 
 def _documented(text: str) -> Iterator[Found]:
@@ -110,4 +85,4 @@ def _documented(text: str) -> Iterator[Found]:
         kind, _, name = each.page.partition(": ")
         if not each.path.startswith(f"{DOCS}/"):
             kind, name = "guide", f"{each.page}: {each.heading}"
-        yield Found(kind.lower(), name or each.heading, each.path)
+        yield kind.lower(), name or each.heading, each.path

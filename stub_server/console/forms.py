@@ -8,24 +8,17 @@ from flask import abort, g, request
 
 from ..contract.source import JsonObject
 from .client import Refused
-from .filters import from_zone, in_field, read_json, words
+from .filters import from_zone, read_json
 from .site import contracts
 
 _PAGING = frozenset(("page", "limit", "sort"))
-_LABELS = {"warned": "With warnings"}
 
 
 class Field(NamedTuple):
-    """One field.
-
-    `kind` is `check`, `text`, `number` or `instant`; with `options` it is a choice.
-    """
+    """One field, by the schema of its value."""
 
     name: str
-    label: str
-    kind: str
-    options: list[str]
-    help: str
+    schema: JsonObject
     value: str = ""
 
 
@@ -38,29 +31,11 @@ def _filters(ident: str, first: Sequence[str], without: Collection[str]) -> list
     for raw in map(document.resolve, document.operations[ident].raw.get("parameters", ())):
         name, schema = raw["name"], document.resolve(raw["schema"])
         if raw["in"] == "query" and name not in (*_PAGING, *without):
-            one, value = document.resolve(schema.get("items", schema)), request.args.get(name, "")
-            found.append(field(name, one, raw.get("description", ""), value))
+            one = {**document.resolve(schema.get("items", schema))}
+            one["description"] = raw.get("description", "")
+            found.append(Field(name, one, request.args.get(name, "")))
     return sorted(
         found, key=lambda each: first.index(each.name) if each.name in first else len(first)
-    )
-
-
-def field(name: str, schema: JsonObject, help_: str = "", value: str = "") -> Field:
-    """The field of one value."""
-    options = [str(option) for option in schema.get("enum", ())]
-    kind = "number" if schema.get("type") in ("integer", "number") else "text"
-    if schema.get("format") == "date-time":
-        kind, value = "instant", in_field(value)
-    elif schema.get("type") == "boolean":
-        is_switch = schema.get("default") is False
-        kind, options = ("check", []) if is_switch else ("text", ["true", "false"])
-    return Field(
-        name,
-        _LABELS.get(name, words(name)),
-        kind,
-        options,
-        help_ or schema.get("description", ""),
-        value,
     )
 
 
@@ -82,7 +57,9 @@ def listed(
     found: JsonObject = {}
     problem = None
     try:
-        found = g.client.get(path, query(filters, limit=limit, sort=request.args.get("sort", "")))
+        query = {each.name: from_zone(each.value) for each in filters}
+        paged = {name: request.args.get(name, "") for name in ("page", "sort")}
+        found = g.client.get(path, query | paged | {"limit": limit})
     except Refused as refused:
         if refused.status != 422:
             raise
@@ -90,13 +67,6 @@ def listed(
         found = nothing | {"pagination": {"total": 0, "total_pages": 0}}
     is_filtered = any(each.value for each in filters)
     return found | {"filters": filters, "is_filtered": is_filtered, "problem": problem}
-
-
-def query(fields: list[Field], **further: Any) -> JsonObject:
-    """The query that a page asks with: its filters and the page."""
-    page = request.args.get("page", "")
-    asked = {each.name: from_zone(each.value) for each in fields}
-    return asked | {"page": page} | further
 
 
 def filled(ident: str) -> tuple[str, str, JsonObject | None]:

@@ -1,6 +1,6 @@
 """Inboxes: what webhooks delivered to addresses of this sandbox, and what they answer."""
 
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 from flask import Response, g, render_template, request
 
@@ -8,7 +8,7 @@ from ..server.request import CONTROL
 from .actions import go, show_done
 from .addresses import here
 from .forms import listed, members
-from .site import contracts, pages
+from .site import pages
 
 _LISTED = 25
 _INBOX = f"{CONTROL}/inbox"
@@ -33,12 +33,11 @@ def one_inbox(name: str) -> str:
     """One inbox: what arrived, and what it answers."""
     found = listed(_path(name), "listInboxMessages", _LISTED, messages=[])
     every = g.client.get(_INBOX, {"limit": 100})["inboxes"]
-    hooks = g.client.get("/v2/webhooks", {"limit": 100})["webhooks"]
     return render_template(
         "console/inbox.html",
         name=name,
         box=next((box for box in every if box["name"] == name), None),
-        hooks=[hook for hook in hooks if _leads_to(hook["url"], name)],
+        webhooks=g.client.get("/v2/webhooks", {"limit": 100})["webhooks"],
         **found,
     )
 
@@ -59,15 +58,6 @@ def set_answer(name: str) -> Response:
     if retry_after:
         body["headers"] = [{"name": "Retry-After", "value": retry_after}]
     return show_done(g.client.change("PUT", f"{_path(name)}/answer", body))
-
-
-def _leads_to(url: str, name: str) -> bool:
-    """Whether an address is that of an inbox of this sandbox, with its prefix or
-    chosen by default.
-    """
-    prefixes = (request.script_root, request.script_root or "/s/default")
-    path = unquote(urlsplit(url).path).removeprefix(urlsplit(contracts().url).path)
-    return path in [f"{prefix}{_INBOX}/{name}" for prefix in prefixes]
 
 
 def _path(name: str) -> str:

@@ -8,7 +8,6 @@ examples.
 import json
 import re
 from collections.abc import Iterator
-from itertools import product
 from shlex import quote
 from typing import Any
 
@@ -17,35 +16,16 @@ from flask import render_template
 from ..contract.document import Document, Operation
 from ..contract.source import JsonObject
 from ..server.request import CONTROL
-from .attempt import Attempt
 from .fields import rows
 from .guide.guide import Entry
 from .sheet import Sheet
 
 MOST = 4_800
 """Bytes of a page: some 1,200 tokens."""
-_DEPTHS = (9, 2, 1)  # levels of members that are listed, fewer where a page would be too long
+_LEVELS = 4  # of what a page leaves out: see its template
 _LONGEST = 64  # characters of a text in an example of an answer
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _BLANK = re.compile(r"\n{3,}")
-_SAID_ONCE = frozenset(("X-Sandbox-Admin-Key", "X-Sandbox-Control-Key"))
-_ANYWHERE = frozenset(
-    (
-        "validation_error",
-        "malformed_json",
-        "unsupported_media_type",
-        "payload_too_large",
-        "missing_credentials",
-        "invalid_token",
-        "token_expired",
-        "api_key_inactive",
-        "api_key_expired",
-        "ip_not_allowed",
-        "admin_key_required",
-        "insufficient_scope",
-    )
-)
-"""Codes that nearly every operation may answer. A page lists them last, by name alone."""
 
 
 class Leaves:
@@ -67,13 +47,12 @@ class Leaves:
     def entries(self) -> Iterator[Entry]:
         """Every operation, error code and event, as a search finds it."""
         for base, each in self.every:
-            kind, summary = "Control" if base else "Operation", each.raw.get("summary", "")
+            kind, raw = "Control" if base else "Operation", each.raw
             members = rows(self._control if base else self._api, each.body or {})
-            named = " ".join(dict.fromkeys(row.name for row in members))
-            text = (
-                f"{each.method} {base}{each.path} {line(each.raw.get('description', ''))} {named}"
-            )
-            yield Entry(each.id, f"{kind}: {summary}", text, summary)
+            words = [each.method, base + each.path, line(raw.get("description", ""))]
+            words += dict.fromkeys(row.name for row in members)
+            summary = raw.get("summary", "")
+            yield Entry(each.id, f"{kind}: {summary}", " ".join(words), summary)
         for code, rule in self.codes.items():
             yield Entry(code, "Error code", f"{rule.get('text', '')} {rule.get('do', '')}")
         for name, event in self._api.events.items():
@@ -82,9 +61,9 @@ class Leaves:
     def text(self, name: str) -> str | None:
         """The page of an error code or an event; None for another name."""
         if name in self.codes:
-            return self._code(name)
+            return _page("code", code=name)
         if name in self._api.events:
-            return self._event(name)
+            return _page("event", name=name)
         return None
 
     def answers(self, code: str) -> list[tuple[str, int]]:
@@ -102,73 +81,32 @@ class Leaves:
         alone = self.codes[code].get("status")
         return sorted(found | ({alone} if alone else set()))
 
-    def _code(self, code: str) -> str:
-        return _page(
-            "code",
-            code=code,
-            rule=self.codes[code],
-            where=list(dict(self.answers(code))),
-            statuses=self.statuses(code),
-            examples=self._examples(code),
-        )
-
-    def _examples(self, code: str) -> list[Any]:
-        """What the contracts show of a code: they name it `PlanSoldOut` for `plan_sold_out`."""
-        name, found = code.title().replace("_", ""), []
-        for document in (self._api, self._control):
-            example = document.raw["components"].get("examples", {}).get(name)
-            if example is not None:
-                found.append(example["value"])
-        return found[:1]
-
-    def _event(self, name: str) -> str:
-        event = self._api.events[name]
-        whole = _page("event", name=name, event=event, example=event["example"])
-        if len(whole.encode()) <= MOST:
-            return whole
-        return _page("event", name=name, event=event, example=shortened(event["example"]))
-
 
 def operation_text(sheet: Sheet) -> str:
     """The page of an operation or control: parameters, body, an example, errors and events."""
-    command, request = _command(sheet), sheet.request
-    for depth, shows_answer, is_short in product(_DEPTHS, (True, False), (False, True)):
-        bodies = [
-            (part, [row for row in part.fields if row.above.count(".") < depth]) for part in request
-        ]
-        found = _page(
-            "operation",
-            sheet=sheet,
-            operation=sheet.operation,
-            said_once=_SAID_ONCE,
-            anywhere=_ANYWHERE,
-            command=command,
-            bodies=bodies,
-            shows_answer=shows_answer,
-            is_short=is_short,
-        )
-        if len(found.encode()) <= MOST:
-            break
-    return found
+    return _page("operation", sheet=sheet, command=_command(sheet))
 
 
 def _command(sheet: Sheet) -> str:
     """The call, with the token in a variable."""
-    curl = (
-        Attempt(sheet)
-        .code[0]
-        .text.replace(" -g --path-as-is", "")
-        .replace("'Authorization: Bearer TOKEN'", "$AUTH")
-    )
+    curl = sheet.code["curl"].replace(" -g --path-as-is", "")
+    curl = curl.replace("'Authorization: Bearer TOKEN'", '"Authorization: Bearer $TOKEN"')
     body = sheet.body
     if body and quote(body) in curl:
         curl = curl.replace(quote(body), quote(compact(json.loads(body))))
-    return curl.replace("$AUTH", '"Authorization: Bearer $TOKEN"').replace("--data-raw", "-d")
+    return curl.replace("--data-raw", "-d")
 
 
 def _page(kind: str, **content: Any) -> str:
-    """A page without the blank lines of what it does not have."""
-    return _BLANK.sub("\n\n", render_template(f"pages/{kind}.md", **content)).strip() + "\n"
+    """A page without the blank lines of what it does not have, and without what makes it too
+    long.
+    """
+    for level in range(_LEVELS):
+        text = render_template(f"pages/{kind}.md", level=level, **content)
+        found = _BLANK.sub("\n\n", text).strip() + "\n"
+        if len(found.encode()) <= MOST:
+            break
+    return found
 
 
 # -- filters of the templates

@@ -4,9 +4,9 @@ by one click.
 
 from flask import Response, g, render_template
 
-from ..contract.source import JsonObject
 from .actions import show_done
 from .api_pages import own_sheet
+from .filters import read_json
 from .programs import front_text, is_for_people, markdown
 from .site import beside, contracts, pages
 
@@ -22,12 +22,13 @@ def overview() -> str | Response:
         return markdown(front_text())
     if "clock" not in g:
         return render_template("overview.html")
+    waiting = g.client.find(_ORDERS, {"status": "pending", "limit": 1})
     return render_template(
         "overview.html",
         key=g.client.credentials["private_key"],
         requests=g.client.control("requests", {"limit": _LISTED})["requests"],
         timers=g.client.control("timers", {"limit": _LISTED})["timers"],
-        pending=_pending_order(),
+        pending=waiting["orders"][0] if waiting and waiting["orders"] else None,
         places=_PLACES in contracts().api.operations,
     )
 
@@ -36,10 +37,4 @@ def overview() -> str | Response:
 def place_order() -> Response:
     """Place an order as the example of the contract does."""
     sheet = own_sheet(_PLACES)
-    return show_done(g.client.write("POST", sheet.path, sheet.body))
-
-
-def _pending_order() -> JsonObject | None:
-    """The newest order that waits for its payment."""
-    found = g.client.find(_ORDERS, {"status": "pending", "limit": 1})
-    return found["orders"][0] if found and found["orders"] else None
+    return show_done(g.client.change("POST", sheet.path, read_json(sheet.body)))

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from a2wsgi.wsgi import build_environ
 
 from ..core.problem import Forbidden, NotFound
-from ..core.slices import BackgroundWorker
 from ..server.layers import inside
 from ..server.layers.access import check_control
 from ..server.layers.inside import Question, Reply
@@ -48,27 +47,6 @@ PAY = "/pay/"
 """What the addresses of the pages of payers begin with."""
 MOVES = ("pay", "expire", "fail")
 """What a payer may have become of an order: the names of the controls."""
-T = TypeVar("T")
-
-
-class Threads:
-    """A few threads for views.
-
-    None keeps the process alive, even one that waits for an event loop that has ended.
-    """
-
-    def __init__(self) -> None:
-        self._lanes = [BackgroundWorker() for _ in range(_THREADS)]
-        self._busy = [0] * _THREADS
-
-    async def run(self, work: Callable[[], T]) -> T:
-        """Run a function in the thread that has least to do."""
-        place = min(range(_THREADS), key=self._busy.__getitem__)
-        self._busy[place] += 1
-        try:
-            return await self._lanes[place].beside(work)
-        finally:
-            self._busy[place] -= 1
 
 
 class Console:
@@ -79,26 +57,29 @@ class Console:
         self._make, self._stack, self._sessions = make, app, sessions
         self._app: WSGIApplication | None = None
         self._creating = asyncio.Lock()  # else each of the first requests would create one
-        self._showing, self._acting = Threads(), WeakValueDictionary[str, Threads]()
+        self._showing = ThreadPoolExecutor(_THREADS)
+        self._acting = WeakValueDictionary[str, ThreadPoolExecutor]()
 
     async def answer(self, work: Work) -> Answer:
         """What the application answers."""
         if work.target.path in _RELAYED and work.request.method == "GET":
             return self._relay(work)
+        loop, threads = asyncio.get_running_loop(), self._showing
         async with self._creating:
             # importing Flask takes time; others are served meanwhile
-            app: Any = self._app or await self._showing.run(self._make)
+            app: Any = self._app or await loop.run_in_executor(self._showing, self._make)
             self._app = app
         name, asked = work.sandbox.name, list[Future[Reply]]()
         environ = _environ(work)
         environ[ASK] = self._asking(work, asked)
         environ[ASKED], environ[VISITOR] = name, self._visitor(work)
         lost = environ[LOST] = list[NotFound]()
-        is_action = work.request.method == "POST"
-        threads = self._acting.setdefault(name, Threads()) if is_action else self._showing
+        if work.request.method == "POST":
+            threads = self._acting.setdefault(name, ThreadPoolExecutor(_THREADS))
         try:
             with work.server.waiting.take(name):
-                answer = await threads.run(partial(copy_context().run, _answer, app, environ))
+                view = partial(copy_context().run, _answer, app, environ)
+                answer: Answer = await loop.run_in_executor(threads, view)
         finally:
             for each in asked:
                 each.cancel()

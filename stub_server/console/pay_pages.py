@@ -11,14 +11,13 @@ and a plain server hides no order from its machine.
 
 import hmac
 import re
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, g, make_response, render_template, request
 from werkzeug.exceptions import HTTPException, NotFound
 
 from ..contract.source import JsonObject
-from ..core.clock import parse_iso
 from ..server.request import CONTROL
 from .actions import go
 from .addresses import here, split
@@ -37,13 +36,6 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE).fu
 payers = Blueprint("pay", __name__, url_prefix=PAY.rstrip("/"))
 
 
-class Left(NamedTuple):
-    """How long an order can still be paid, in seconds, and which part that is of a thousand."""
-
-    seconds: int
-    part: int
-
-
 @payers.before_request
 def begin() -> None:
     """Give the views a client without a key, the zone of Brasília, and the texts of the
@@ -60,10 +52,7 @@ def begin() -> None:
 @payers.context_processor
 def shown_in_all() -> JsonObject:
     """What the templates of payers use."""
-    others = {
-        name: each["name"] for name, each in contracts().payer_texts.items() if each is not g.texts
-    }
-    return {"say": g.texts, "others": others}
+    return {"say": g.texts}
 
 
 @payers.after_request
@@ -152,7 +141,6 @@ def _page(shown: Any, problem: str | None = None) -> str:
         payment=payment,
         problem=problem,
         is_paid=is_paid,
-        left=_left(payment) if order["status"] == "pending" else None,
         line=_BOLETO.sub(r"\1.\2 \3.\4 \5.\6 \7 \8", payment.get("line", "")),
         back=outward(shown["success_url" if is_paid else "cancel_url"]),
         path=f"{PAY}{order['id']}",
@@ -164,16 +152,6 @@ def _page(shown: Any, problem: str | None = None) -> str:
 def _mark(ident: str) -> str:
     """What the forms of an order are bound to. No visitor has such an id."""
     return f"{PAY}{ident.lower()}"
-
-
-def _left(payment: dict[str, str]) -> Left | None:
-    ends = payment.get("expires_at")
-    if ends is None:
-        return None
-    last, now = parse_iso(ends), parse_iso(g.clock["now"])
-    whole = max(1, last - parse_iso(payment["created_at"]))
-    seconds = max(0, last - now) // 1000
-    return Left(seconds, min(1000, max(0, 1000 * (last - now) // whole)))
 
 
 def outward(address: str | None) -> str | None:

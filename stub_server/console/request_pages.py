@@ -16,10 +16,10 @@ from ..server.layers.inside import Question
 from ..server.request import CONTROL
 from .actions import go, kept, plain_text, show_done, steps_of
 from .addresses import here
-from .filters import Change, changes, in_one_line, pretty, read_json
+from .filters import Change, changes, in_one_line, pretty
 from .forms import listed
 from .sessions import ADMIN_KEY
-from .site import contracts, pages
+from .site import pages
 
 _LISTED = 50
 _FIRST = ("status", "operationId", "path", "contains", "warned")
@@ -62,16 +62,10 @@ def requests() -> str:
 def one_request(ident: str) -> str:
     """One request with all that is known of it."""
     shown = kept(ident)
-    operation = contracts().operation(shown["operationId"])
-    explanation = shown["explanation"] or {}
-    nearest, place = explanation.get("nearest"), explanation.get("contract") or {}
     steps = steps_of(shown, 100) if shown["step"] else []
     return render_template(
         "console/request.html",
         shown=shown,
-        operation=operation,
-        excerpt=read_json(place.get("excerpt", "")),  # a text that was cut stays text
-        nearest=nearest,
         steps=steps,
         touched=[each for step in steps for each in _touched(step)][:_SHOWN],
         deliveries=[_delivery(each) for each in shown["deliveries"][:_SHOWN]],

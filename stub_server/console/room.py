@@ -36,11 +36,9 @@ def fitting(found: list[Change]) -> list[Change]:
     shown, most = list[Change](), _room() // 3
     for change in found:
         texts = (change.path, cut(change.before or "", 200), cut(change.after or "", 200))
-        size = _OF_A_CHANGE + sum(map(_size, texts))
-        if _room() - size < most:
+        if not _takes(_OF_A_CHANGE + sum(map(_size, texts)), most):
             break
         shown.append(change)
-        g.room -= size
     return shown
 
 
@@ -55,8 +53,12 @@ def fit(text: Markup | str) -> Markup | str:
 
 def fits(text: str) -> bool:
     """Whether a text that is of use only as a whole fits into a page."""
-    size = _size(text)
-    if size > _room():
+    return _takes(_size(text))
+
+
+def _takes(size: int, most: int = 0) -> bool:
+    """Take so many bytes of a page's room, unless less than `most` would be left."""
+    if _room() - size < most:
         return False
     g.room -= size
     return True

@@ -31,16 +31,12 @@ def list_sandboxes() -> str:
     asked = {"page": request.args.get("page", ""), "table": request.args.get("table", "")}
     steps = g.client.control("steps", {"limit": _STEPS, **asked})
     snapshots = g.client.control("snapshots", {"limit": 100})
-    newest = steps["steps"][0]["step"] if steps["steps"] else 0
-    if steps["pagination"]["has_prev"] or asked["table"]:
-        newest = None
     return render_template(
         "console/sandboxes.html",
         listed=_listed(glob),
         glob=glob,
         steps=[(delivers, [*group]) for delivers, group in groupby(steps["steps"], key=_delivers)],
         pagination=steps["pagination"],
-        newest=newest,
         snapshots=snapshots["snapshots"],
         settings=g.client.control("settings"),
     )

@@ -2,11 +2,13 @@
 refer to.
 """
 
-from collections.abc import Iterator
+import re
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
-from ..contract.source import METHODS, Json, operations_in
+import orjson
+
+from ..contract.source import Json, operations_in
 from ..core.problem import NotFound
 from ..core.text import did_you_mean
 
@@ -17,15 +19,11 @@ _KEPT = frozenset(("x-scopes", "x-emits", "x-codes"))
 
 The others are for the server and for overlays, and may be longer than the rest.
 """
-
-
 _PART = (
     "A part of the contract. Without a query, this address answers the whole contract, with what"
     " all operations share."
 )
-
-
-_HEAD = ("openapi", "info", "servers", "security")
+_COMPONENT = re.compile(r'"#/components/(\w+)/([^/"]+)').findall
 
 
 class Slice(NamedTuple):
@@ -35,74 +33,60 @@ class Slice(NamedTuple):
     tag: str | None
 
     @classmethod
-    def of(cls, query: bytes) -> "Slice | None":
-        """The slice that a query names, None for the whole contract."""
+    def of(cls, query: bytes, data: Json) -> "Slice | None":
+        """The slice of a contract that a query names, None for all of it. Raises NotFound."""
         asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
         if not {"operationId", "tag"} & asked.keys():
             return None
-        return cls(asked.get("operationId", [None])[-1], asked.get("tag", [None])[-1])
-
-    def check(self, data: Json) -> None:
-        """Raises NotFound for a name that the contract does not have."""
-        operations = [raw for _, _, raw in operations_in(data)]
-        ids = [raw["operationId"] for raw in operations]
-        tags = sorted({raw["tags"][0] for raw in operations})
-        for kind, name, known in (("operation", self.operation, ids), ("tag", self.tag, tags)):
+        part = cls(asked.get("operationId", [None])[-1], asked.get("tag", [None])[-1])
+        known: dict[str, None] = {}
+        for _, _, raw in operations_in(data):
+            known |= {raw["operationId"]: None, raw["tags"][0]: None}
+        for name in part:
             if name is not None and name not in known:
                 raise NotFound(
-                    f"The contract has no {kind} {name[:200]}.",
-                    advice=did_you_mean(name, known).strip() or "/llms.txt says how to find one.",
+                    f"The contract has no operation or tag {name[:200]}.",
+                    advice=did_you_mean(name, [*known]).strip()
+                    or "/llms.txt says how to find one.",
                     code="route_not_found",
                 )
+        return part
+
+    def has(self, operation: Json) -> bool:
+        """Whether an operation belongs to it."""
+        ident, tag = operation["operationId"], operation["tags"][0]
+        return bool(ident == self.operation or tag == self.tag)
 
     def cut(self, data: Json) -> Json:
         """The part of a contract that this names."""
         paths: Json = {}
+        tags = set[str]()
         for path, method, raw in operations_in(data):
-            if raw["operationId"] == self.operation or raw["tags"][0] == self.tag:
-                shared = {
-                    key: value for key, value in data["paths"][path].items() if key not in METHODS
-                }
-                paths.setdefault(path, shared)[method] = raw
-        paths = _plain(paths)
-        tags = {raw["tags"][0] for _, _, raw in operations_in({"paths": paths})}
-        head = {key: data[key] for key in _HEAD if key in data}
-        head["info"] = data["info"] | {"description": _PART}
+            if self.has(raw):
+                paths.setdefault(path, {})[method] = _plain(raw)
+                tags.add(raw["tags"][0])
+        info = _plain(data["info"]) | {"description": _PART}
+        schemes = _plain(data["components"].get("securitySchemes", {}))
         return {
-            **_plain(head),
+            **{name: data[name] for name in ("openapi", "servers", "security") if name in data},
+            "info": info,
             "tags": [tag for tag in data.get("tags", ()) if tag["name"] in tags],
             "paths": paths,
-            "components": _components(data, paths),
+            "components": {"securitySchemes": schemes} | _components(data, paths),
         }
 
 
 def _components(data: Json, paths: Json) -> Json:
     """What paths refer to, and what that refers to."""
-    found: Json = {"securitySchemes": _plain(data["components"].get("securitySchemes", {}))}
-    waiting, met = [*_references(paths)], set[str]()
+    found: Json = {}
+    waiting = [paths]
     while waiting:
-        reference = waiting.pop()
-        if reference in met:
-            continue
-        met.add(reference)
-        kind, name = reference.removeprefix("#/components/").split("/")[:2]
-        part = _plain(data["components"][kind][name])
-        found.setdefault(kind, {})[name] = part
-        waiting += _references(part)
-    return {
-        kind: {name: found[kind][name] for name in parts if name in found[kind]}
-        for kind, parts in data["components"].items()
-        if kind in found
-    }
-
-
-def _references(node: Any) -> Iterator[str]:
-    if isinstance(node, str) and node.startswith("#/components/"):
-        yield node
-    for value in (
-        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    ):
-        yield from _references(value)
+        for kind, name in _COMPONENT(orjson.dumps(waiting.pop()).decode()):
+            known = found.setdefault(kind, {})
+            if name not in known:
+                known[name] = _plain(data["components"][kind][name])
+                waiting.append(known[name])
+    return found
 
 
 def _plain(node: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..core.record import UniqueKey
 from .lifecycles import Changes, Lifecycle, Names, lifecycle_of
-from .source import ContractError, Json, JsonObject, Place, operations_in, unescaped, value_at
+from .source import Json, JsonObject, Place, error_at, operations_in, unescaped, value_at
 
 JSON = "application/json"
 MERCHANT = "merchant"
@@ -158,16 +158,14 @@ class Document:
         for path, method, raw in operations_in(self.raw):
             operation = self._operation(path, method, raw)
             if operation.id in found:
-                raise ContractError(
-                    f"$.paths['{path}'].{method}: operationId {operation.id} appears twice"
-                )
+                raise error_at(operation.at, f"operationId {operation.id} appears twice")
             found[operation.id] = operation
         return found
 
     def _operation(self, path: str, method: str, raw: Json) -> Operation:
-        where = f"$.paths['{path}'].{method}"
+        where: Place = ["paths", path, method]
         if not raw.get("operationId") or not raw.get("tags"):
-            raise ContractError(f"{where}: an operation needs an operationId and a tag")
+            raise error_at(where, "an operation needs an operationId and a tag")
         body = self.resolve(raw.get("requestBody", {}))
         content = body.get("content", {})
         has_json = JSON in content
@@ -192,13 +190,11 @@ class Document:
             raw=raw,
         )
 
-    def _scheme(self, operation: Json, where: str) -> str | None:
+    def _scheme(self, operation: Json, where: Place) -> str | None:
         """The security scheme of an operation. Raises ContractError for several."""
         names = [*chain.from_iterable(operation.get("security", self.raw.get("security", [])))]
         if len(names) > 1:
-            raise ContractError(
-                f"{where}: one security scheme per operation, not {', '.join(names)}"
-            )
+            raise error_at(where, f"one security scheme per operation, not {', '.join(names)}")
         return names[0] if names else None
 
     def _parameter(self, node: Json, place: Place) -> Parameter:
@@ -207,16 +203,15 @@ class Document:
             raw["name"], raw["in"], bool(raw.get("required")), raw["schema"], target(node, place)
         )
 
-    def _responses(self, nodes: Json, where: str) -> dict[int, Response]:
+    def _responses(self, nodes: Json, where: Place) -> dict[int, Response]:
         """The responses of an operation by status. Raises ContractError."""
         found = {}
         for code, node in nodes.items():
             if code == "default" and "x-names-from" in self.raw:
                 continue  # an inbox answers what was set, whatever it is
             if not code.isdigit():
-                raise ContractError(
-                    f"{where}.responses: {code}: name every status that can occur by its number"
-                )
+                reason = f"{code}: name every status that can occur by its number"
+                raise error_at([*where, "responses"], reason)
             raw = self.resolve(node)
             media, headers = {}, {}
             for name, content in raw.get("content", {}).items():
@@ -257,7 +252,7 @@ class Document:
         try:
             return self.raw["components"]["schemas"][name]
         except KeyError:
-            raise ContractError(f"$.components.schemas: there is no {name}") from None
+            raise error_at(["components", "schemas"], f"there is no {name}") from None
 
     @cached_property
     def lifecycles(self) -> dict[str, Lifecycle]:

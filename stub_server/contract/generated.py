@@ -10,14 +10,18 @@
 The tables have the shapes of `extensions.yaml`: those of overlays are checked before.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 
 from .source import Json, JsonObject, Place, error_at, nodes, operations_in, value_at
 
 EMITTING = "x-emits"  # in the `by` of a move: every operation that may raise an event
 AUTOMATIC = ("clock", "simulation")
-SOURCE, PAYLOADS = "x-enum-from", "x-one-of-from"
+SOURCE, PAYLOADS, ID = "x-enum-from", "x-one-of-from", "operationId"
+
+
+Lists = dict[str, list[str]]
 
 
 class Names:
@@ -33,11 +37,12 @@ class Names:
             media = item["post"]["requestBody"]["content"]["application/json"]
             self.payloads[name] = media["schema"]["$ref"]
         self.emitted_by = _emitted_by(document)
-        self._lists = _names_of_events(self.payloads) | _names_of_scopes(document)
-        self._lists["operations"] = _names_of_operations(document)
+        self._lists = _of_events([*self.payloads]) | _of_scopes(document.get("x-scopes", ()))
+        operations = [raw for _, _, raw in operations_in(document) if isinstance(raw, dict)]
+        self._lists["operations"] = [each["operationId"] for each in operations if ID in each]
         for name, lifecycle in self.lifecycles.items():
-            for kind, names in _names_of_states(lifecycle).items():
-                self._lists[f"{kind}:{name}"] = list(names)
+            for kind, names in _of_states(lifecycle).items():
+                self._lists[f"{kind}:{name}"] = [*dict.fromkeys(names)]
 
     def of(self, at: Place, source: Json) -> list[str]:
         """The names for the schema at a place. Raises ContractError for an unknown source."""
@@ -49,57 +54,35 @@ class Names:
         return [*self._lists[source]]  # an overlay may change it in one place only
 
 
-Lists = dict[str, list[str]]
-
-
-def _names_of_events(events: Iterable[str]) -> Lists:
+def _of_events(events: list[str]) -> Lists:
     """The names of events, of their resources, and of the patterns that select some."""
-    resources = dict.fromkeys(event.partition(".")[0] for event in events)
+    resources = [*dict.fromkeys(event.partition(".")[0] for event in events)]
     patterns = [f"{resource}.*" for resource in resources]
     return {
-        "event_types": list(events),
-        "event_resources": list(resources),
+        "event_types": events,
+        "event_resources": resources,
         "event_patterns": ["*", *patterns, *events],
     }
 
 
-def _names_of_scopes(document: JsonObject) -> Lists:
+def _of_scopes(scopes: Iterable[Json]) -> Lists:
     """The names of scopes and of their resources; a token may be given a pattern, too."""
-    names, assignable = [], []
-    owners: dict[str, None] = {}
-    for scope in document.get("x-scopes", ()):
-        names.append(scope["name"])
-        owners[scope["resource"]] = None
-        if scope["assignable"]:
-            assignable.append(scope["name"])
-    patterns = [f"{owner}:*" for owner in owners]
+    names = [scope["name"] for scope in scopes]
+    owners = [*dict.fromkeys(scope["resource"] for scope in scopes)]
     return {
         "scopes": names,
-        "assignable_scopes": assignable,
-        "scope_resources": list(owners),
-        "scope_patterns": ["*", *names, *patterns],
+        "assignable_scopes": [scope["name"] for scope in scopes if scope["assignable"]],
+        "scope_resources": owners,
+        "scope_patterns": ["*", *names, *(f"{owner}:*" for owner in owners)],
     }
 
 
-def _names_of_operations(document: JsonObject) -> list[str]:
-    """The operationIds. An overlay may have damaged an operation, which a check tells later."""
-    found = []
-    for _, _, operation in operations_in(document):
-        if isinstance(operation, dict) and "operationId" in operation:
-            found.append(operation["operationId"])
-    return found
-
-
-def _names_of_states(lifecycle: Json) -> dict[str, Iterable[str]]:
+def _of_states(lifecycle: Json) -> Lists:
     """The names of states, of the initial ones, of sets of them, and of the moves by a control."""
-    initial, controls = dict[str, None](), dict[str, None]()
-    for move in lifecycle["moves"]:
-        if move["from"] == "new":
-            initial[move["to"]] = None
-        if "control" in move:
-            controls[move["control"]] = None
-    sets: dict[str, Iterable[str]] = lifecycle.get("sets", {})
-    return sets | {"states": lifecycle["states"], "initial": initial, "moves": controls}
+    moves, sets = lifecycle["moves"], lifecycle.get("sets", {})
+    initial = [move["to"] for move in moves if move["from"] == "new"]
+    controls = [move["control"] for move in moves if "control" in move]
+    return {**sets, "states": lifecycle["states"], "initial": initial, "moves": controls}
 
 
 def generate(document: JsonObject, names: Names, shipped: JsonObject | None = None) -> None:
@@ -128,21 +111,18 @@ def generate(document: JsonObject, names: Names, shipped: JsonObject | None = No
 
 def _write_events(document: JsonObject, names: Names) -> None:
     """Write which operations raise which events."""
-    raising = list(chain.from_iterable(names.emitted_by.values()))
     for move in _moves(document):
         if EMITTING in move.get("by", ()):
-            by = dict.fromkeys([*raising, *move["by"]])
-            del by[EMITTING]
-            move["by"] = _in_order(by)
+            raising = chain(*names.emitted_by.values(), move["by"])
+            move["by"] = _in_order(each for each in raising if each != EMITTING)
     for event, item in document.get("x-webhooks", {}).items():
         item["post"]["x-emitted-by"] = names.emitted_by.get(event, [])
     for _, _, operation in operations_in(document):
         if isinstance(operation, dict):
-            name = operation.get("operationId")
-            events = [event for event, by in names.emitted_by.items() if name in by]
-            operation.pop("x-emits", None)
-            if events:
-                operation["x-emits"] = events
+            ident = operation.get(ID)
+            operation[EMITTING] = [name for name, by in names.emitted_by.items() if ident in by]
+            if not operation[EMITTING]:
+                del operation[EMITTING]
 
 
 def _emitted_by(document: JsonObject) -> Lists:
@@ -164,23 +144,15 @@ def _in_order(names: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(names), key=AUTOMATIC.__contains__)
 
 
-def _moves(document: JsonObject) -> list[Json]:
-    moves: list[Json] = []
+def _moves(document: JsonObject) -> Iterator[Json]:
     for schema in document["components"].get("schemas", {}).values():
-        moves += schema.get("x-lifecycle", {}).get("moves", ())
-    return moves
+        yield from schema.get("x-lifecycle", {}).get("moves", ())
 
 
 def _write(document: Json, at: Place, key: str, made: Json, shipped: Json) -> None:
     """Write a member of an object, unless an overlay has written it."""
-    node = value_at(document, at)
-    if shipped is None or node.get(key) == _at(shipped, at).get(key):
+    node, old = value_at(document, at), {}
+    with suppress(KeyError):
+        old = value_at(shipped, at)
+    if shipped is None or node.get(key) == old.get(key):
         node[key] = made
-
-
-def _at(document: Json, at: Place) -> Json:
-    """The object at a place, an empty one if there is none."""
-    try:
-        return value_at(document, at)
-    except KeyError:
-        return {}

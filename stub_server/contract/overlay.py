@@ -70,17 +70,13 @@ class Overlays:
                 self.touches.append(touch)
         return edit.document
 
-    def last_touch(self, fault: str) -> str | None:
-        """File and line of the action that was the last to change the place of a fault, or None
-        where no action did.
-
-        `fault` says what is wrong with the document after all actions; it begins with the JSONPath
-        of the place, or refers to the place, as `#/components/schemas/Order`.
+    def last_touch(self, place: Sequence[str | int]) -> str | None:
+        """File and line of the action that was the last to change a place, or None where no
+        action did.
         """
-        for place in _places_in(fault):
-            for touch in reversed(self.touches):
-                if place and touch.covers(place):
-                    return touch.line
+        for touch in reversed(self.touches):
+            if place and touch.covers(tuple(place)):
+                return touch.line
         return None
 
     def named(self, fault: ContractError) -> ContractError:
@@ -89,7 +85,10 @@ class Overlays:
         """
         if not self.files:
             return fault
-        where = self.last_touch(str(fault)) or ", ".join(map(str, self.files))
+        where = self.last_touch(fault.place)
+        for pointer in _POINTER.findall(str(fault)):  # an action may have removed what it leads to
+            where = where or self.last_touch(unescaped(pointer))
+        where = where or ", ".join(map(str, self.files))
         return ContractError(f"{where}: {fault}")
 
     def refuse(self, faults: Iterable[ContractError]) -> None:
@@ -111,16 +110,6 @@ def _actions(file: Path) -> list[Json]:
     return actions
 
 
-def _places_in(fault: str) -> Iterator[Location]:
-    """The places that a message names, its JSONPath first, which an action may have removed."""
-    place: list[str | int] = []
-    for name, index, quoted in _STEP.findall(fault.partition(": ")[0]):
-        place.append(int(index) if index else name or quoted)
-    yield tuple(place)
-    for pointer in _POINTER.findall(fault):
-        yield tuple(unescaped(pointer))
-
-
 def _leaves(place: Location, change: Json) -> Iterator[Location]:
     """The places, within that of a value, of what is no object in it, or is an empty one."""
     if not isinstance(change, dict) or not change:
@@ -130,7 +119,6 @@ def _leaves(place: Location, change: Json) -> Iterator[Location]:
         yield from _leaves((*place, name), member)
 
 
-_STEP = re.compile(r"\.(\w+)|\[([0-9]+)\]|\['(.*?)'\](?=[.\[]|$)")
 _POINTER = re.compile(r"#(/[^\s'\",]+)")
 _LONGEST_PATH = 1_000  # characters: each step of a path is a call within that of the step before it
 _KEYS = {"target", "description", "update", "remove", "copy"}

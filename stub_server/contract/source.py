@@ -13,6 +13,7 @@ import orjson
 import yaml
 
 from ..core.problem import UnusableInput
+from ..core.record import has_more_values
 from ..core.shipped import FIXTURES
 
 Json = Any
@@ -29,12 +30,18 @@ MOST_NODES = 1_000_000  # an alias counts as many as it refers to
 class ContractError(UnusableInput):
     """The contract or an overlay cannot be used: gives the place (file and line, or JSONPath) and
     the reason.
+
+    `place` is that in a document, empty for a file.
     """
+
+    place: Sequence[str | int] = ()
 
 
 def error_at(place: Place, reason: str) -> ContractError:
     """The error of a place in a document."""
-    return ContractError(f"{json_path(place)}: {reason}")
+    error = ContractError(f"{json_path(place)}: {reason}")
+    error.place = place
+    return error
 
 
 class _Loader(yaml.CSafeLoader):
@@ -138,16 +145,10 @@ def parse_bounded(text: str, name: str) -> Json:
                 line = event.start_mark.line + 1 if event.start_mark else "?"
                 raise ContractError(f"{name}:{line}: is nested deeper than {DEEPEST} levels")
     data = parse(text, name)
-    left, pending = MOST_NODES, [data]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, (dict, list)):
-            pending += value.values() if isinstance(value, dict) else value
-        left -= 1
-        if left < 0:
-            raise ContractError(
-                f"{name}: has more than {MOST_NODES:,} values, those behind aliases included"
-            )
+    if has_more_values([data], MOST_NODES):
+        raise ContractError(
+            f"{name}: has more than {MOST_NODES:,} values, those behind aliases included"
+        )
     try:
         orjson.dumps(data)
     except TypeError as error:  # such as a whole number of more than 64 bits

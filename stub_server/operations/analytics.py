@@ -17,8 +17,8 @@ def get_analytics(work: Work, query: Body) -> Reply:
         "available": False,
         "filters": {
             "projectId": project_id,
-            "from": _utc(query.get("from")),
-            "to": _utc(query.get("to")),
+            "from": iso(parse_iso(query["from"])) if "from" in query else None,
+            "to": iso(parse_iso(query["to"])) if "to" in query else None,
         },
         "metrics": {},
         "generated_at": work.now_text,
@@ -26,7 +26,3 @@ def get_analytics(work: Work, query: Body) -> Reply:
     return reply.message(
         "Analytics is a placeholder: no metrics are available yet.", analytics=analytics
     )
-
-
-def _utc(text: str | None) -> str | None:
-    return None if text is None else iso(parse_iso(text))

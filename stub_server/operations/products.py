@@ -54,12 +54,7 @@ def delete_product(work: Work, ident: str) -> Reply:
 
 
 def _plans(work: Work, public: Body) -> list[str]:
-    project = public["projectId"]
-    return known_ids(
-        "planIds", "plan", public["planIds"], lambda ident: _project_of_plan(work, ident) == project
-    )
+    def is_of_project(ident: str) -> bool:
+        return bool((work.store.plans.peek(ident) or {}).get("projectId") == public["projectId"])
 
-
-def _project_of_plan(work: Work, ident: str) -> str | None:
-    plan = work.store.plans.peek(ident)
-    return None if plan is None else plan["projectId"]
+    return known_ids("planIds", "plan", public["planIds"], is_of_project)

@@ -64,11 +64,11 @@ def test_a_rule_is_made_by_a_form_for_what_somebody_wants_to_see(
     api.get("/v2/plans")
     values = {
         "name": HOSTILE,
-        "operationId": "listPlans",
-        "share": "20",
-        "after": "2",
-        "times": "5",
-        "status": "500",
+        "match.operationId": "listPlans",
+        "when.probability": "0.2",
+        "when.after": "2",
+        "when.times": "5",
+        "then.status": "500",
     }
     page = console.send(console.open(PAGE), "Add the rule", intent="fails", **values)
     rule = rules(control)[0]
@@ -79,14 +79,18 @@ def test_a_rule_is_made_by_a_form_for_what_somebody_wants_to_see(
         assert text in page.text, text
     assert "<script>alert" not in page.response.text
     for intent, then in (
-        ("slow", {"delay_ms": 900}), ("lost", {"drop_connection": "after"}),
-        ("late", {"delay_ms": 900}), ("twice", {"webhook_duplicate": True}),
+        ("slow", {"delay_ms": {"min": 800, "max": 3_000}}), ("lost", {"drop_connection": "after"}),
+        ("late", {"delay_ms": 5_000}), ("twice", {"webhook_duplicate": True}),
         ("forged", {"webhook_bad_signature": True}), ("dropped", {"webhook_drop": True}),
     ):  # fmt: skip
-        console.send(console.open(PAGE), "Add the rule", intent=intent, wait="900")
+        console.send(console.open(PAGE), "Add the rule", intent=intent)
         rule = rules(control)[0]
         assert then == rule["then"], intent
         assert rule["match"] == ({} if intent in ("slow", "lost") else {"event": "*"})
+    late = {"intent": "late", "match.event": "order.paid", "then.delay_ms": "900"}
+    console.send(console.open(PAGE), "Add the rule", **late)
+    rule = rules(control)[0]
+    assert ({"event": "order.paid"}, {"delay_ms": 900}) == (rule["match"], rule["then"])
     assert 204 == control.delete("/faults").status_code
 
 
@@ -94,10 +98,10 @@ def test_what_is_refused_is_said_and_stays_in_the_form(
     console: Console, control: httpx2.Client
 ) -> None:
     for values in (
-        {"intent": "fails", "status": "200"},
-        {"intent": "fails", "status": "many"},
-        {"intent": "fails", "share": "often"},
-        {"intent": "slow", "wait": "long"},
+        {"intent": "fails", "then.status": "200"},
+        {"intent": "fails", "then.status": "many"},
+        {"intent": "fails", "when.probability": "often"},
+        {"intent": "slow", "then.delay_ms": "long"},
     ):
         page = console.send(console.open(PAGE), "Add the rule", **values)
         assert page.status in (409, 422), values
@@ -109,12 +113,14 @@ def test_what_is_refused_is_said_and_stays_in_the_form(
     assert [] == rules(control)
 
 
-def test_a_share_has_decimals_and_a_minimum(console: Console, control: httpx2.Client) -> None:
-    page = console.send(console.open(PAGE), "Add the rule", intent="fails", share="12.5")
+def test_how_often_has_decimals_and_a_minimum(console: Console, control: httpx2.Client) -> None:
+    often = {"intent": "fails", "when.probability": "0.125"}
+    page = console.send(console.open(PAGE), "Add the rule", **often)
     assert {"probability": 0.125} == rules(control)[0]["when"]
     assert "12.5 % of them" in page.text
-    refused = console.send(console.open(PAGE), "Add the rule", intent="fails", share="-1")
-    assert "-0.01 is less than" in refused.text
+    often["when.probability"] = "-1"
+    refused = console.send(console.open(PAGE), "Add the rule", **often)
+    assert "-1 is less than" in refused.text
     assert 1 == len(rules(control))
 
 

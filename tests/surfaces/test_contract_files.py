@@ -157,7 +157,7 @@ def _read(served: Json) -> Document:
     [
         ("operationId=createPixOrdr", "Did you mean createPixOrder?"),
         ("tag=orders", "Did you mean Orders?"),
-        ("operationId=", "The contract has no operation ."),
+        ("operationId=", "The contract has no operation or tag ."),
         ("operationId=listOrders&tag=Ordrs", "Did you mean Orders?"),
     ],
 )

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from unicodedata import combining, normalize
 from weakref import finalize
 
-import yaml
-
+from ...contract.source import read
 from .markdown import Section, parsed, relinked, rendered, sections, without_pictures
 
 _INDEX = "docs/README.md"
@@ -41,6 +40,7 @@ _ENDING = re.compile(r"(?<!\W)(\Ws)?\W*$")  # what a word of a question ends wit
 _TARGET = re.compile(r"\]\(([^)#]+)[^)]*\)")  # of a link, without its fragment
 _PICTURES = "docs/pictures/"
 _MOST = 20  # results
+_SHORT = 2  # letters of a word that is not taken for the beginning of one
 # Marks around the words that were found: no text has them.
 _FROM, _TO = "\1", "\2"
 
@@ -101,12 +101,14 @@ class Guide:
         """
         found, met = [], {""}
         for part in self._source(_INDEX).split("\n## ")[1:]:
-            targets = [normpath(join("docs", target)) for target in _TARGET.findall(part)]
-            addresses = [self._addresses[name] for name in targets if name in self._addresses]
-            fresh = [each for each in dict.fromkeys(addresses) if each not in met]
-            met.update(fresh)
-            if fresh:
-                found.append((part.partition("\n")[0], [self.pages[each] for each in fresh]))
+            listed = []
+            for target in _TARGET.findall(part):
+                address = self._addresses.get(normpath(join("docs", target)), "")
+                if address not in met:
+                    met.add(address)
+                    listed.append(self.pages[address])
+            if listed:
+                found.append((part.partition("\n")[0], listed))
         return found
 
     def text(self, address: str, up: str) -> str:
@@ -176,37 +178,27 @@ class Guide:
     ) -> list[Result]:
         """The sections that have all words of a query, best first, and then those that have `some`.
 
-        Case, accents, endings and words of questions do not count, and a word counts as its
-        synonyms do. A word that no section has may be the beginning of one. Of each section so many
-        words are shown, at most 64.
+        Case, accents, endings and words of questions do not count. A word counts as its synonyms
+        do, and may be the beginning of one. Of each section so many words are shown, at most 64.
         """
         words = _asked(query)
         terms = [*self._terms(words)]
+        every = " AND ".join(terms)
+        asked = " OR ".join(terms) if some else every
         path = words[-1] if words and words[-1].startswith("/") else query
         names = query, " ".join(words), f" {path} "
-        found = self._matching(" AND ".join(terms), names, words_shown)
-        others = (
-            self._matching(" OR ".join(terms), names, words_shown)
-            if some and len(found) < most
-            else []
-        )
-        met = {each.path for each in found}
-        return [*found, *(each for each in others if each.path not in met)][:most]
-
-    def _matching(self, asked: str, names: tuple[str, str, str], words_shown: int) -> list[Result]:
-        """The sections that FTS5 finds; those that a query names, and the operation of a path, come
-        first.
-        """
         with self._lock:
             rows = self._index.execute(
                 "SELECT path, page, heading, snippet(sections, 3, ?, ?, '…', ?) FROM sections WHERE"
-                " sections MATCH ? ORDER BY heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ?"
-                # behind the method
+                " sections MATCH ? ORDER BY"
+                " rowid IN (SELECT rowid FROM sections WHERE sections MATCH ?) DESC,"
+                # what a query names, and the operation of a path, behind its method, come first
+                " heading COLLATE NOCASE = ? OR asked COLLATE NOCASE = ?"
                 " OR instr(text, ?) BETWEEN 4 AND 8 AND path LIKE '/docs/%' DESC,"
                 # pages of tasks count more than the reference
                 " bm25(sections, 0, 4, 12, 1) * CASE WHEN path GLOB '/guide/*' AND path NOT GLOB"
                 " '/guide/*/*' THEN 1.5 ELSE 1 END LIMIT ?",
-                (_FROM, _TO, words_shown, asked, *names, _MOST),
+                (_FROM, _TO, words_shown, asked, every, *names, most),
             ).fetchall()
         return [Result(*row) for row in rows]
 
@@ -218,25 +210,16 @@ class Guide:
             count = 2 if _plain(pair) in self._synonyms and at + 1 < len(words) else 1
             asked = pair if count == 2 else words[at]
             others = self._synonyms.get(_plain(asked), [])
-            yield f"({' OR '.join([self._term(asked), *map(_quoted, others)])})"
+            begins = "*" if len(asked) > _SHORT else ""
+            yield f"({' OR '.join([_quoted(asked) + begins, *map(_quoted, others)])})"
             at += count
-
-    def _term(self, word: str) -> str:
-        """A word as FTS5 asks for it."""
-        term = _quoted(word)
-        with self._lock:
-            is_known = self._index.execute(
-                "SELECT 1 FROM sections WHERE sections MATCH ? LIMIT 1", (term,)
-            ).fetchone()
-        return term if is_known or len(word) < 3 else f"{term}*"
 
     @cached_property
     def _synonyms(self) -> dict[str, list[str]]:
         """What the guide says for a word: each line of the file is a word or two with what they are
         called there.
         """
-        file = self._root / "fixtures" / "console" / "synonyms.yaml"
-        found: dict[str, list[str]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        found = read(self._root / "fixtures" / "console" / "synonyms.yaml")
         return {_plain(word): others for word, others in found.items()}
 
     @cached_property

@@ -116,16 +116,22 @@ def _concerned(work: Work, ident: str) -> set[str]:
 
 
 async def list_timers(work: Work, query: Body) -> Reply:
-    ending, ident = _ending(work), query.get("resource_id", "").lower()
+    payable, ident = work.lifecycle("Order").sets["payable"], query.get("resource_id", "").lower()
 
-    def is_expected(timer: Timer) -> bool:
-        if ident and timer.subject != ident:
+    def would_change(timer: Timer) -> bool:
+        """Whether the order that a job would expire or pay still waits for its payment, and the
+        subscription that it would renew does not end.
+        """
+        store = work.sandbox.stores.get(timer.merchant_id)
+        if store is None or ident not in ("", timer.subject):  # it may have been undone meanwhile
             return False
-        if timer.job == "subscription.renew" and timer.subject in ending:
-            return False
-        return timer.job not in _OF_PAYMENTS or _is_waited_for(work, timer)
+        if timer.job == "subscription.renew":
+            return not store.subscriptions.is_in(timer.subject, "cancel_at_period_end", (True,))
+        if timer.job in _OF_PAYMENTS:
+            return store.orders.is_in(timer.subject, "status", payable)
+        return True
 
-    found = await lists.accepted(work, list(work.sandbox.timers.live.values()), is_expected)
+    found = await lists.accepted(work, list(work.sandbox.timers.live.values()), would_change)
     found = await work.in_slices(_in_order(found))
     return lists.listed_here("timers", found, query, partial(_shown, work))
 
@@ -147,24 +153,6 @@ def _shown(work: Work, timer: Timer) -> Body:
         "id": timer.subject,
         "held": timer.seq in work.sandbox.timers.on_hold,
     }
-
-
-def _is_waited_for(work: Work, timer: Timer) -> bool:
-    """Whether an order that a job would expire or pay still waits for its payment: else the job
-    would change nothing.
-    """
-    store = work.sandbox.stores.get(timer.merchant_id)  # it may have been undone meanwhile
-    payable = work.lifecycle("Order").sets["payable"]
-    return store is not None and store.orders.is_in(timer.subject, "status", payable)
-
-
-def _ending(work: Work) -> set[str]:
-    """The ids of the subscriptions that will not be renewed."""
-    found = set[str]()
-    for store in work.sandbox.stores.values():
-        table = store.subscriptions
-        found.update(table.rows[key].id for key in table.bucket("cancel_at_period_end", True))
-    return found
 
 
 async def _jump(

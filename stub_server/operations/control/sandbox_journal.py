@@ -1,5 +1,7 @@
 """The journal: the requests that came to a sandbox, and what was expected of them."""
 
+from contextlib import nullcontext
+
 import orjson
 
 from ...core.problem import NotFound
@@ -40,20 +42,13 @@ async def get_request(work: Work, ident: str) -> Reply:
             " empties it."
         )
     server = work.server
-    explanation = await _explained(work, trace)
+    place = server.waiting.take(work.sandbox.name)  # one explanation is made at a time
+    with nullcontext() if work.request.is_internal else place:  # a page has its place
+        explanation = await server.explain(server, work.sandbox, trace)
     found = whole(trace, explanation, curl(server, work.sandbox, trace))
     parts = (b'{"request":', orjson.dumps(found), b"}")
     is_large = len(trace.answer or b"") > LARGEST_BODY  # reading it again would delay others
     return Reply(200, parts, "large" if is_large else None)
-
-
-async def _explained(work: Work, trace: Trace) -> Body | None:
-    """Why a request was refused. One explanation is made at a time; a page has its place."""
-    server = work.server
-    if work.request.is_internal:
-        return await server.explain(server, work.sandbox, trace)
-    with server.waiting.take(work.sandbox.name):
-        return await server.explain(server, work.sandbox, trace)
 
 
 async def get_requests_har(work: Work, query: Body) -> Reply:

@@ -25,7 +25,7 @@ class Where:
 
         It is that of the overlay's action that was the last to change the place.
         """
-        touch = self._overlays.last_touch(pointer) if pointer else None
+        touch = self._overlays.last_touch(unescaped(pointer))
         name, _, touched = (touch or "").rpartition(":")
         if touched.isdecimal():
             path, number = Path(name), int(touched)
