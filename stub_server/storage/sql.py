@@ -17,7 +17,7 @@ from typing import Any
 from ..core.clock import wall_ms
 from ..version import __version__
 from .database import (
-    Batch,
+    Change,
     Damage,
     Database,
     Kept,
@@ -68,10 +68,6 @@ _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _ROW = ", ".join(Kept._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
-
-
-class _Lost(Exception):
-    """Undoes a transaction."""
 
 
 # -- sums and names
@@ -286,24 +282,19 @@ def _chunk_entered(digest: bytes, body: bytes, used_at: int) -> Statement:
     return "insert into chunks values (?, ?, ?) on conflict do nothing", (digest, body, used_at)
 
 
-def commit(session: Session, batch: Batch, holder: int) -> set[int]:
-    """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with
-    that newest step.
+def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]:
+    """Commit changes; returns the numbers of those that could not be made: `holder` does not have
+    the sandbox, or not with that newest step, or the name of a new one is taken.
     """
-    lost: set[int] = set()
-    with suppress(_Lost), session.transaction():
-        lost |= _rows_changed(session, batch, holder)
-        if lost and batch.is_atomic:
-            raise _Lost
-        changes = [*batch.changes, *map(steps_ended, batch.ends)]
-        for number, state in batch.states.items():
-            if number not in lost:
-                changes += state
-        for statement, values in changes:
-            session.run(statement, *values)
-        steps = [step for step in batch.steps if step[0] >> STEPS not in lost]
-        if steps:
-            insert_steps(session, steps)
+    lost = set()
+    with session.transaction():
+        for change in changes:
+            if not _row_changed(session, change, holder):
+                lost.add(change.number)
+                continue
+            for statement, values in change.statements:
+                session.run(statement, *values)
+            insert_steps(session, change.steps)
     return lost
 
 
@@ -315,35 +306,37 @@ def insert_steps(session: Session, steps: Sequence[Values]) -> None:
         session.run(f"insert into steps values {places}", *chain(*few))  # noqa: S608 - no values
 
 
-def _rows_changed(session: Session, batch: Batch, holder: int) -> set[int]:
-    """Change the rows of sandboxes, and delete those that end; returns the numbers of those that
-    are lost.
-    """
+def _row_changed(session: Session, change: Change, holder: int) -> bool:
+    """Change the row of a sandbox, or delete it with its steps; False where that cannot be done."""
+    if change.ends is not None:
+        ended = "delete from sandboxes where id = ? and holder = ? returning id"
+        if not session.run(ended, change.ends, holder):
+            return False
+        statement, values = steps_ended(change.ends)
+        session.run(statement, *values)
+    kept = change.row
+    if kept is None:
+        return True
+    if change.before is None:
+        return entered(session, change.number, kept, holder)
     # no values
     update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
-    lost = set()
-    for number in batch.ends:
-        if not session.run(
-            "delete from sandboxes where id = ? and holder = ? returning id", number, holder
-        ):
-            lost.add(number)
-    for number, newest, kept in batch.rows:
-        if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
-            lost.add(number)
-    return lost
+    where = change.number, change.before, holder
+    return bool(session.run(update, *kept[1:], sum_of(*kept), *where))
+
+
+def entered(session: Session, number: int, kept: Kept, holder: int) -> bool:
+    """Add a sandbox; False where its name is taken."""
+    row = (number, *kept, sum_of(*kept), holder)
+    places = ", ".join("?" * len(row))
+    # no values
+    insert = f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})"  # noqa: S608
+    return bool(session.run(f"{insert} on conflict do nothing returning id", *row))
 
 
 def probe() -> Statement:
     """A statement that needs room: a chunk that no state has."""
     return _chunk_entered(token_bytes(16), token_bytes(_ROOM), 0)
-
-
-def entered(number: int, kept: Kept, holder: int) -> Statement:
-    """A new sandbox, whose name none has."""
-    row = (number, *kept, sum_of(*kept), holder)
-    places = ", ".join("?" * len(row))
-    # no values
-    return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608
 
 
 def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:

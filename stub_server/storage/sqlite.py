@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from asyncio import to_thread
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from ..core.log import log
 from . import sql
-from .database import Batch, Damage, Database, StoreError, Values, one_line
+from .database import Change, Damage, Database, StoreError, Values, one_line
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = (
@@ -107,22 +107,22 @@ class SqliteStore(Database):
     def session(self) -> SqliteSession:
         return SqliteSession(self._file, always=self._always)
 
-    def is_duplicate(self, error: Exception) -> bool:
-        return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
-
     def reason(self, error: Exception) -> str:
         return str(error)  # SQLite's own text names no place
 
-    async def commit(self, batch: Batch) -> Collection[int]:
+    async def commit(self, changes: Sequence[Change]) -> Collection[int]:
         """Commit. Steps are committed in the thread of the event loop: that takes no longer than a
         request. To delete those of a sandbox, or to write very long ones, takes longer, and is done
         beside it.
         """
-        size = sum([len(line) for _, line, _ in batch.steps])
-        if batch.changes or batch.ends or batch.states or size > AT_ONCE:
-            lost = await to_thread(sql.commit, self._main, batch, self.holder)
+        size, is_long = 0, False
+        for change in changes:
+            size += sum([len(line) for _, line, _ in change.steps])
+            is_long = is_long or change.ends is not None or bool(change.statements)
+        if is_long or size > AT_ONCE:
+            lost = await to_thread(sql.commit, self._main, changes, self.holder)
         else:
-            lost = sql.commit(self._main, batch, self.holder)
+            lost = sql.commit(self._main, changes, self.holder)
         self._commits += 1
         return lost
 

@@ -7,6 +7,7 @@ from ...core.problem import NotFound
 from ...engine.sandbox import DEFAULT, Sandbox
 from .entry import Entry, Keyring, folded, keys_of
 from .generations import Generations
+from .pending import Pending
 from .persistence import Persistence
 
 
@@ -89,15 +90,16 @@ class LoadedSandboxes:
         sandbox.status.on_due = self._on_due
         self._on_due(sandbox)
 
-    def forget(self, name: str) -> None:
+    def forget(self, name: str) -> Pending | None:
         """Delete a sandbox, if it is there and not the default one; the next use of its name
-        creates another.
+        creates another. Returns what deletes it from the store.
         """
-        if name != DEFAULT and name in self._entries:
-            self.persistence.delete_soon(name)
-            entry = self._entries.pop(name)
-            self.generations.delete(name, entry.sandbox.origin.generation)
-            self._leave(entry)
+        if name == DEFAULT or name not in self._entries:
+            return None
+        entry = self._entries.pop(name)
+        self.generations.delete(name, entry.sandbox.origin.generation)
+        self._leave(entry)
+        return self.persistence.delete(name)
 
     def unload(self, sandbox: Sandbox) -> None:
         """Remove a sandbox from memory; the store keeps it."""

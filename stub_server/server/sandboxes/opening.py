@@ -9,7 +9,7 @@ import orjson
 from ...core.record import Body
 from ...storage import sql
 from ...storage.admitting import ReadSnapshot, admit
-from ...storage.database import Damage, Kept, Session, StoreError
+from ...storage.database import Damage, Kept, KeptState, Session, StoreError
 from ...storage.exports import adopted
 from ...storage.fitting import Fitting
 from ...storage.package import BadFile
@@ -53,19 +53,28 @@ def opened(
         about["origin_events"],
         keys=sql.keys_of(session, number),
     )
-    newest = kept.newest, kept.chain
-    stored = Stored(entry, number, contract, states.base_size, *newest, newest, states.steps_size)
+    stored = Stored(
+        entry,
+        number,
+        contract,
+        states.base.step,
+        states.base.size,
+        kept.newest,
+        kept.chain,
+        kept.newest,
+        states.steps_size,
+    )
     return stored, found.snapshots
 
 
 class _States(NamedTuple):
-    """The lines of a sandbox and of its snapshots, read. `base_size` is that of the state that its
-    steps begin at, `steps_size` that of the steps, in bytes.
+    """The lines of a sandbox and of its snapshots, read. `base` is the state that its steps begin
+    at, `steps_size` how many bytes they have.
     """
 
     own: Reader
     snapshots: list[ReadSnapshot]
-    base_size: int
+    base: KeptState
     steps_size: int
 
 
@@ -87,7 +96,7 @@ def _read_states(
         else:
             own, base = reader, named
             size = _read(own, sql.steps_of(session, number, kept, base))
-    return _States(own, snapshots, base.state.size, size)
+    return _States(own, snapshots, base.state, size)
 
 
 def _unreadable(error: ValueError) -> Exception:

@@ -280,8 +280,10 @@ class Sandboxes(MadeSandboxes):
             raise Conflict.at("sandboxName", message, "sandbox_protected", where="path")
         async with self.persistence.changing:
             name = (await self._present(name)).sandbox.name
-            await self.persistence.delete(name)
-            self.forget(name)
+            self.persistence.check_written()
+            deleted = self.forget(name)
+            if deleted is not None:
+                await deleted.outcome()
 
     # -- time
 
