@@ -1,19 +1,26 @@
-"""Makes a sandbox of data that was read, if it fits the served contract."""
+"""Reads a sandbox and its snapshots, of a file or of a store, and makes those that fit the served
+contract.
+"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from operator import gt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.record import Body
 from ..engine.sandbox import SILENT, Sandbox
 from .fitting import SHOWN, faults_of
 from .package import MISFITS, BadFile, damaged
 from .reading import Reader
-from .state import Snapshot, build, measured
+from .state import MOST_SNAPSHOTS, Snapshot, build, measured
 
-ReadSnapshot = tuple[Body, Reader]
-"""What a snapshot is called, and what was read of it."""
+
+class Contents(NamedTuple):
+    """What was read: a sandbox, its snapshots by what is told of each, and its requests."""
+
+    own: Reader
+    snapshots: Sequence[tuple[Body, Reader]] = ()
+    requests: Sequence[Body] = ()
 
 
 class Admitted(NamedTuple):
@@ -23,16 +30,36 @@ class Admitted(NamedTuple):
     snapshots: Sequence[Snapshot]
 
 
-def admit(
-    own: Reader, snapshots: Iterable[ReadSnapshot] = (), *, trusted: bool = False
-) -> Admitted:
+def read_lines(lines: Iterable[tuple[str, Any]], begin: Callable[[Body], Reader]) -> Contents:
+    """Read lines: those of a sandbox, and of each of its snapshots after one that tells of it.
+
+    `begin` makes a reader of each, and is given what is told. Raises BadFile.
+    """
+    reader = own = begin({})
+    snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+    for kind, body in lines:
+        if kind == "snapshot":
+            reader = begin(body)
+            if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+                raise damaged(f"one snapshot too many, {body['name']}")
+            snapshots[body["name"]] = body, reader
+        elif kind == "request":
+            requests.append(body)
+        elif kind == "later":
+            own.read_later(body)
+        elif kind != "recording":  # which a replay alone asks for
+            reader.read(kind, body)
+    return Contents(own, [*snapshots.values()], requests)
+
+
+def admit(contents: Contents, *, trusted: bool = False) -> Admitted:
     """The sandbox that was read, and its snapshots.
 
     What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
     """
     found = list[Snapshot]()
-    sandbox = _built(own, "", trusted=trusted)
-    for head, reader in snapshots:
+    sandbox = _built(contents.own, "", trusted=trusted)
+    for head, reader in contents.snapshots:
         where = f"snapshot {head['name']}: "
         _check_origin(sandbox, reader.state.sandbox, where)
         was = _built(reader, where, trusted=trusted)

@@ -211,9 +211,13 @@ def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
 
 
 def states(session: Session, sandbox: int) -> list[NamedState]:
-    """The states of a sandbox, in the order in which they were written. Raises Damage."""
+    """The state of a sandbox, then those of its snapshots in the order in which they were written.
+
+    Raises Damage.
+    """
     rows = session.run(
-        "select name, about, step, chain, size, id, sum from states where sandbox = ? order by id",
+        "select name, about, step, chain, size, id, sum from states where sandbox = ?"
+        " order by name != '', id",
         sandbox,
     )
     found = []
@@ -225,7 +229,7 @@ def states(session: Session, sandbox: int) -> list[NamedState]:
         check(stored_sum == sum_of(*row, b"".join(digests)), f"the state {row[0]!r}")
         name, about, step, chain, size = row
         found.append(NamedState(name, about, chain, KeptState(number, step, size, digests)))
-    check("" in [state.name for state in found], "its state")
+    check(found[:1] != [] and found[0].name == "", "its state")
     return found
 
 
@@ -257,6 +261,13 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: NamedState) -> I
             check(is_next and stored_sum == (chain := chained(line, chain)), f"step {number}")
             yield line
     check((number, chain) == (kept.newest, kept.chain), f"step {number}")
+
+
+def size_of_steps(session: Session, sandbox: int) -> int:
+    """How many bytes the steps of a sandbox have."""
+    found = "select coalesce(sum(length(line)), 0) from steps where place >= ? and place <= ?"
+    ((size,),) = session.run(found, place_of(sandbox, 0), place_of(sandbox + 1, 0))
+    return int(size)
 
 
 # -- writing

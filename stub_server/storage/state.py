@@ -13,6 +13,7 @@ from ..engine.tables.table import size_of
 
 # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 OVERHEAD = 600
+MOST_SNAPSHOTS = 20  # of a sandbox, and of a file
 
 
 @dataclass(slots=True, eq=False)

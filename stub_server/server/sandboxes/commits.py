@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from time import monotonic
 
-import orjson
-
 from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
 from ...engine.sandbox import Sandbox
@@ -133,7 +131,7 @@ class Commits:
         pending.stored.state_size = state.size
         last = place_of(pending.number, state.step)
         pending.steps = [step for step in pending.steps if step[0] > last]
-        pending.statements += sql.state_entered(pending.number, self._own(state, chain))
+        pending.statements += sql.state_entered(pending.number, NamedState("", "", chain, state))
         pending.statements.append(sql.steps_ended(pending.number, state.step))
 
     async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
@@ -147,11 +145,6 @@ class Commits:
         self.check_written()
         states = list(map(capture, sandboxes))
         return await self._writing.run(lambda session: written(session, states))
-
-    def _own(self, state: KeptState, chain: int) -> NamedState:
-        return NamedState(
-            "", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state
-        )
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""

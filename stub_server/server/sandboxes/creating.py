@@ -20,7 +20,6 @@ from .generations import Generations
 from .loaded import LoadedSandboxes
 from .making import SandboxFactory
 from .persistence import Persistence
-from .residence import Residence
 
 MOST, MOST_CREATIONS = 1_000, 64
 
@@ -38,8 +37,6 @@ class MadeSandboxes(LoadedSandboxes):
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self._started, self._begun = wall_ms(), count(1)
-        # set with a store, which may have sandboxes that are not in memory
-        self.residence: Residence | None = None
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False
@@ -198,7 +195,7 @@ class MadeSandboxes(LoadedSandboxes):
 
         Raises NotFound, Unavailable.
         """
-        if self.residence is not None and isinstance(await self.residence.locate(name), str):
+        if isinstance(await self.locate(name), str):
             raise gone()  # another server has it
         return self.entry(name)
 
@@ -232,7 +229,7 @@ class MadeSandboxes(LoadedSandboxes):
         """Whether there is a sandbox of a name, in memory or not. Raises Unavailable."""
         if self.find(name) is not None:
             return True
-        return self.residence is not None and await self.persistence.query(
+        return self.persistence.has_store and await self.persistence.query(
             partial(sql.has, name=name)
         )
 

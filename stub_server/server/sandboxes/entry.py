@@ -10,10 +10,9 @@ from ...core.problem import Conflict, NotFound
 from ...engine.kept import Budget
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage.package import BadFile
-from ...storage.state import Snapshot
+from ...storage.state import MOST_SNAPSHOTS, Snapshot
 from ...webhooks.inbox import Inbox
 
-MOST_SNAPSHOTS = 20  # also of a file
 MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
 NAMING = (
     "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a"

@@ -182,7 +182,7 @@ class Persistence(Commits):
         stored = Stored(entry, number, contract, state.step, state.size, state.step, 0, None)
         new = Pending(number=number, stored=stored)
         new.statements += sql.keys_entered(list(keys_of(entry.sandbox)), number)
-        new.statements += sql.state_entered(number, self._own(state, 0))
+        new.statements += sql.state_entered(number, NamedState("", "", 0, state))
         for snapshot, other in zip(snapshots, others, strict=True):
             new.statements += self._snapshot_entered(number, snapshot, other)
         return new

@@ -113,7 +113,7 @@ class Sandboxes(MadeSandboxes):
         for entry in self.entries():
             if glob(pattern, entry.sandbox.name):
                 found.append(entry)
-        if self.residence is not None:
+        if self.persistence.has_store:
             for row in await self.persistence.query(sql.listed):
                 if row.name not in self._entries and glob(pattern, row.name):
                     found.append(row)
