@@ -12,11 +12,11 @@ import orjson
 from ..core.clock import (
     EARLIEST_START,
     LATEST_START,
+    Clock,
     ClockState,
     iso,
     iso_or_none,
     parse_iso,
-    wall_ms,
 )
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
@@ -28,7 +28,7 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
 from ..engine.tables.store import Store
 from ..storage.database import Kept
-from .sandboxes.entry import Entry, records_of
+from .sandboxes.entry import Entry
 from .work import Work
 
 MOST_SHOWN = 200  # changes of a step, and events
@@ -96,35 +96,28 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
     """A sandbox without its credentials; one that is not in memory, as it was last stored."""
     used = found.last_used_at
     if isinstance(found, Kept):
-        name, step, summary = found.name, found.newest, loads(found.about)
-        clock = ClockState(*summary["clock"])
-        now = clock.now if clock.frozen else wall_ms() + clock.offset
+        row = found
     else:
-        sandbox = found.sandbox
-        name, step = sandbox.name, sandbox.log.number
-        clock, now = sandbox.clock.state, sandbox.clock.read()
-        summary = {
-            "scenario": sandbox.origin.scenario,
-            "seed": sandbox.origin.seed,
-            "records": records_of(sandbox),
-            "parent": found.parent,
-        }
-        newest = next(reversed(sandbox.journal), None)
+        row = found.row()
+        newest = next(reversed(found.sandbox.journal), None)
         if newest is not None:  # requests that name no sandbox are not noted elsewhere
             used = max(newest.received, used)
+    about = loads(row.about)
+    clock = Clock()
+    clock.set(ClockState(*about["clock"]))
     return {
-        "name": name,
-        "scenario": summary["scenario"],
-        "seed": summary["seed"],
-        "parent": summary["parent"],
-        "step": step,
-        "now": iso(now),
-        "frozen": clock.frozen,
-        "records": summary["records"],
-        "base_url": f"{work.server.settings.url}/s/{name}",
-        "created_at": iso(found.created_at),
+        "name": row.name,
+        "scenario": about["scenario"],
+        "seed": about["seed"],
+        "parent": about["parent"],
+        "step": row.newest,
+        "now": iso(clock.read()),
+        "frozen": clock.recorded.frozen,
+        "records": about["records"],
+        "base_url": f"{work.server.settings.url}/s/{row.name}",
+        "created_at": iso(row.created_at),
         "last_used_at": iso(used),
-        "expires_at": iso_or_none(found.expires_at),
+        "expires_at": iso_or_none(row.expires_at),
     }
 
 

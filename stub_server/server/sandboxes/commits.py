@@ -64,7 +64,6 @@ class Commits:
         def write(step: Step) -> None:
             self.check_written()
             pending = self._pending(stored)
-            stored.newest = step.number
             if not sandbox.log.has_room(step.size):
                 pending.is_renewed = True
                 stored.state_step, stored.size = step.number, 0
@@ -110,9 +109,9 @@ class Commits:
         for pending in flying:
             stored = pending.stored
             if pending.number not in lost:
-                stored.committed = stored.newest if pending.row is None else pending.row.newest
+                stored.committed = 0 if pending.row is None else pending.row.newest
             elif stored.committed is not None:
-                self._lose(stored, is_undone=stored.committed < stored.newest)
+                self._lose(stored, is_undone=stored.committed < stored.entry.sandbox.log.number)
                 pending.failure = unwritten(
                     "the sandbox no longer exists, or another server has it"
                 )

@@ -1,5 +1,4 @@
-"""The sandboxes that are in memory: found by name or opened from the store, put there, and removed.
-"""
+"""The sandboxes in memory: found by name or opened from the store, put there, and removed."""
 
 import asyncio
 from collections.abc import Callable

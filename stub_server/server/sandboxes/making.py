@@ -178,4 +178,3 @@ class SandboxFactory:
         derive_signing_keys(sandbox)
         sandbox.status.held_before = sandbox.events.raised
         return sandbox
-

@@ -62,11 +62,8 @@ def opened(
     )
     # what follows is for the served contract: then its lines are of several, which has no name
     contract = about["contract"] if about["contract"] == factory.contract else ""
-    base, newest = states[0].state, kept.newest
-    size = sql.size_of_steps(session, number)
-    stored = Stored(
-        entry, number, contract, base.step, base.size, newest, kept.chain, newest, size
-    )
+    base, size = states[0].state, sql.size_of_steps(session, number)
+    stored = Stored(entry, number, contract, base.step, base.size, kept.chain, kept.newest, size)
     return stored, snapshots
 
 

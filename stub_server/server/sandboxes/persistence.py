@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from secrets import randbits
 from typing import TypeVar
 
@@ -62,13 +62,9 @@ class Persistence(Commits):
             return
         with closing(self.store.session()) as session:
             names = [DEFAULT]
-            try:
-                if not self.is_shared:
+            if not self.is_shared:
+                with self._naming(""):
                     names = sql.names(session, most)
-            except self.store.errors as error:
-                raise StoreError(
-                    f"{self.store.name} cannot be read ({error}). {self.store.advice}"
-                ) from None
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
@@ -84,17 +80,16 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        address = await self.query(lambda session: self.store.claim(session, name))
-        if address is not None:
-            return address
-        found = await self._opening.run(lambda session: self._open(session, name))
+        found: tuple[Stored, Sequence[Snapshot]] | str | None
+        found = await self.query(lambda session: self.store.claim(session, name))
+        if found is None:
+            found = await self._opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         return self._entry(*found)
 
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
-        where = f"{self.store.name}: the sandbox {name}"
-        try:
+        with self._naming(f": the sandbox {name}"):
             address = self.store.claim(session, name)
             if address is not None:
                 return address
@@ -106,6 +101,13 @@ class Persistence(Commits):
                 sql.commit(session, [Change(number, ends=number)], self.store.holder)
                 return None
             return opened(self.factory, session, number, kept, self.store.holder)
+
+    @contextmanager
+    def _naming(self, what: str) -> Iterator[None]:
+        """Within it, something of the store is read: errors become a StoreError that names it."""
+        where = f"{self.store.name}{what}"
+        try:
+            yield
         except (Damage, self.store.errors) as error:
             raise StoreError(
                 f"{where} cannot be read ({one_line(error)}). {self.store.advice}"
@@ -168,7 +170,7 @@ class Persistence(Commits):
                 ) from None
         if lost:
             return False
-        new.stored.committed = new.stored.newest
+        new.stored.committed = entry.sandbox.log.number
         self._follow(new.stored)
         return True
 
@@ -179,7 +181,7 @@ class Persistence(Commits):
         # as many bits as a step's place has left for it
         number, (state, *others) = randbits(31), written
         contract = self.factory.contract
-        stored = Stored(entry, number, contract, state.step, state.size, state.step, 0, None)
+        stored = Stored(entry, number, contract, state.step, state.size, 0, None)
         new = Pending(number=number, stored=stored)
         new.statements += sql.keys_entered(list(keys_of(entry.sandbox)), number)
         new.statements += sql.state_entered(number, NamedState("", "", 0, state))

@@ -25,7 +25,7 @@ from ...storage import sql
 from ...storage.database import Kept
 from ...storage.package import read_file
 from ...storage.state import Snapshot
-from .creating import MOST, MadeSandboxes, begin_with
+from .creating import MOST, MadeSandboxes
 from .entry import Entry, folded, keys_of, records_of
 
 
@@ -148,20 +148,20 @@ class Sandboxes(MadeSandboxes):
         those that differ from the ones that it began with. Raises NotFound.
         """
         origin = self.entry(name).sandbox.origin
-        if seed is None:
-            seed = origin.seed
         first_clock = origin.first_clock
         if now is not None:
             first_clock = (now, True)
-        begins, stands = first_clock or (None, True)
-        sandbox = self.factory.empty(
-            name, origin.generation, scenario or origin.scenario, seed, begins
+        sandbox = await self._seeded(
+            self.factory.empty(
+                name,
+                origin.generation,
+                scenario or origin.scenario,
+                origin.seed if seed is None else seed,
+                None if first_clock is None else first_clock[0],
+            ),
+            first_clock,
+            origin.first_settings._replace(**(settings or {})),
         )
-        await self.factory.begin(sandbox)
-        sandbox.origin.first_clock = first_clock
-        if not stands:
-            sandbox.clock.set(sandbox.clock.resumed())
-        begin_with(sandbox, origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
