@@ -39,25 +39,17 @@ class Kept(NamedTuple):
 class KeptState(NamedTuple):
     """A whole state after a step: the digests of its chunks, and how many bytes these have.
 
-    `id` grows with the time at which it was written.
+    `id` grows with the time at which it was written. A sandbox's own has the name "", and `chain`
+    is the sum of its step; that of a snapshot has the snapshot's name, and `about` is JSON.
     """
 
     id: int
     step: int
     size: int
     digests: Sequence[bytes]
-
-
-class NamedState(NamedTuple):
-    """A state of a sandbox: its own, which has the name "", or that of a snapshot.
-
-    `about` is JSON.
-    """
-
-    name: str
-    about: str
-    chain: int
-    state: KeptState
+    name: str = ""
+    about: str = ""
+    chain: int = 0
 
 
 Values = tuple[Any, ...]

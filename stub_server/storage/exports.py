@@ -190,7 +190,7 @@ def _with_own_secrets(sandbox: Sandbox, table: str, record: Record) -> Record:
 
 _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)
-_AS_THEY_ARE = (
+AS_THEY_ARE = (
     "id",
     "at",
     "method",
@@ -213,7 +213,7 @@ def traces_of(
         made[step.cause.id].append(step)
     for body in requests:
         trace = Trace(
-            **{name: body[name] for name in _AS_THEY_ARE},
+            **{name: body[name] for name in AS_THEY_ARE},
             query=body["query"].encode("latin-1"),
             sandbox=sandbox,
             received=body["wall"],

@@ -22,7 +22,6 @@ from .database import (
     Database,
     Kept,
     KeptState,
-    NamedState,
     Session,
     Statement,
     StoreError,
@@ -210,7 +209,7 @@ def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
     return None
 
 
-def states(session: Session, sandbox: int) -> list[NamedState]:
+def states(session: Session, sandbox: int) -> list[KeptState]:
     """The state of a sandbox, then those of its snapshots in the order in which they were written.
 
     Raises Damage.
@@ -228,7 +227,7 @@ def states(session: Session, sandbox: int) -> list[NamedState]:
         digests = list(map(bytes, _column(chunks)))
         check(stored_sum == sum_of(*row, b"".join(digests)), f"the state {row[0]!r}")
         name, about, step, chain, size = row
-        found.append(NamedState(name, about, chain, KeptState(number, step, size, digests)))
+        found.append(KeptState(number, step, size, digests, name, about, chain))
     check(found[:1] != [] and found[0].name == "", "its state")
     return found
 
@@ -244,12 +243,12 @@ def lines(session: Session, state: KeptState) -> Iterator[bytes]:
         yield from chunk.splitlines()
 
 
-def steps_of(session: Session, sandbox: int, kept: Kept, after: NamedState) -> Iterator[bytes]:
+def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> Iterator[bytes]:
     """The steps of a sandbox since a state, each with the sum that follows from those before.
 
     Raises Damage.
     """
-    number, chain = after.state.step, after.chain
+    number, chain = after.step, after.chain
     statement = (
         "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
     )
@@ -367,9 +366,9 @@ def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
         )
 
 
-def state_entered(sandbox: int, named: NamedState) -> list[Statement]:
+def state_entered(sandbox: int, state: KeptState) -> list[Statement]:
     """A state of a sandbox, in place of the one of its name."""
-    name, about, chain, (ident, step, size, digests) = named
+    ident, step, size, digests, name, about, chain = state
     stored_sum = sum_of(name, about, step, chain, size, b"".join(digests))
     row = ident, sandbox, name, about, step, chain, size, stored_sum
     statements: list[Statement] = [

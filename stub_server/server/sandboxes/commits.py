@@ -19,7 +19,7 @@ from ...core.problem import Unavailable, undone, unwritten
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
-from ...storage.database import Change, Database, KeptState, NamedState, Session, one_line
+from ...storage.database import Change, Database, KeptState, Session, one_line
 from ...storage.lines import chunks_of, step_line
 from ...storage.sql import chained, keys_entered, place_of
 from ...storage.state import SandboxState, capture
@@ -130,7 +130,7 @@ class Commits:
         pending.stored.state_size = state.size
         last = place_of(pending.number, state.step)
         pending.steps = [step for step in pending.steps if step[0] > last]
-        pending.statements += sql.state_entered(pending.number, NamedState("", "", chain, state))
+        pending.statements += sql.state_entered(pending.number, state._replace(chain=chain))
         pending.statements.append(sql.steps_ended(pending.number, state.step))
 
     async def write(self, *sandboxes: Sandbox) -> list[KeptState]:

@@ -9,7 +9,7 @@ import orjson
 from ...core.record import Body
 from ...storage import sql
 from ...storage.admitting import admit, read_lines
-from ...storage.database import Damage, Kept, NamedState, Session, StoreError
+from ...storage.database import Damage, Kept, KeptState, Session, StoreError
 from ...storage.exports import adopted
 from ...storage.fitting import Fitting
 from ...storage.package import BadFile
@@ -62,22 +62,22 @@ def opened(
     )
     # what follows is for the served contract: then its lines are of several, which has no name
     contract = about["contract"] if about["contract"] == factory.contract else ""
-    base, size = states[0].state, sql.size_of_steps(session, number)
+    base, size = states[0], sql.size_of_steps(session, number)
     stored = Stored(entry, number, contract, base.step, base.size, kept.chain, kept.newest, size)
     return stored, snapshots
 
 
 def _lines(
-    session: Session, number: int, kept: Kept, states: Sequence[NamedState]
+    session: Session, number: int, kept: Kept, states: Sequence[KeptState]
 ) -> Iterator[tuple[str, Any]]:
     """The lines of a sandbox, and then of its snapshots, as those of a file. Raises Damage."""
-    for named in states:
-        if named.name:
-            yield "snapshot", orjson.loads(named.about)
-        for line in sql.lines(session, named.state):
+    for state in states:
+        if state.name:
+            yield "snapshot", orjson.loads(state.about)
+        for line in sql.lines(session, state):
             yield from orjson.loads(line).items()
-        if not named.name:
-            for line in sql.steps_of(session, number, kept, named):
+        if not state.name:
+            for line in sql.steps_of(session, number, kept, state):
                 yield from orjson.loads(line).items()
 
 

@@ -23,7 +23,6 @@ from ...storage.database import (
     Damage,
     Database,
     KeptState,
-    NamedState,
     Session,
     Statement,
     StoreError,
@@ -184,7 +183,7 @@ class Persistence(Commits):
         stored = Stored(entry, number, contract, state.step, state.size, 0, None)
         new = Pending(number=number, stored=stored)
         new.statements += sql.keys_entered(list(keys_of(entry.sandbox)), number)
-        new.statements += sql.state_entered(number, NamedState("", "", 0, state))
+        new.statements += sql.state_entered(number, state)
         for snapshot, other in zip(snapshots, others, strict=True):
             new.statements += self._snapshot_entered(number, snapshot, other)
         return new
@@ -193,9 +192,8 @@ class Persistence(Commits):
         self, number: int, snapshot: Snapshot, state: KeptState
     ) -> list[Statement]:
         about = snapshot.head | {"contract": self.factory.contract}
-        return sql.state_entered(
-            number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state)
-        )
+        named = state._replace(name=snapshot.name, about=orjson.dumps(about).decode())
+        return sql.state_entered(number, named)
 
     async def announce(self, name: str) -> None:
         """Let other servers of the store know that this one is creating a sandbox.
