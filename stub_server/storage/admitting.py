@@ -12,7 +12,7 @@ from ..engine.sandbox import SILENT, Sandbox
 from .fitting import SHOWN, faults_of
 from .package import MISFITS, BadFile, damaged
 from .reading import Reader
-from .state import MOST_SNAPSHOTS, Snapshot, build, measured
+from .state import MOST_SNAPSHOTS, Snapshot, measured
 
 
 class Contents(NamedTuple):
@@ -61,7 +61,7 @@ def admit(contents: Contents, *, trusted: bool = False) -> Admitted:
     sandbox = _built(contents.own, "", trusted=trusted)
     for head, reader in contents.snapshots:
         where = f"snapshot {head['name']}: "
-        _check_origin(sandbox, reader.state.sandbox, where)
+        _check_origin(sandbox, reader.sandbox, where)
         was = _built(reader, where, trusted=trusted)
         was.status.held_before = SILENT
         found.append(measured(**head, sandbox=was))
@@ -71,9 +71,9 @@ def admit(contents: Contents, *, trusted: bool = False) -> Admitted:
 def _built(reader: Reader, where: str, *, trusted: bool) -> Sandbox:
     """The sandbox of a state, if it fits and keeps all laws. Raises BadFile."""
     if reader.fitting is not None:
-        _refuse(reader.fitting.reasons(reader.state), where)
+        _refuse(reader.fitting.reasons(reader.sandbox), where)
     try:
-        sandbox = build(reader.state)
+        sandbox = reader.end()
         reasons = [] if trusted else list(islice(faults_of(sandbox), SHOWN))
     except MISFITS as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None

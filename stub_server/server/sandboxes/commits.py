@@ -22,7 +22,7 @@ from ...storage import sql
 from ...storage.database import Change, Database, KeptState, Session, one_line
 from ...storage.lines import chunks_of, step_line
 from ...storage.sql import chained, keys_entered, place_of
-from ...storage.state import SandboxState, capture
+from ...storage.state import capture
 from .beside import Beside
 from .making import SandboxFactory
 from .pending import Pending, Stored
@@ -251,8 +251,6 @@ class Commits:
         return True
 
 
-def written(session: Session, states: Iterable[SandboxState]) -> list[KeptState]:
+def written(session: Session, states: Iterable[Sandbox]) -> list[KeptState]:
     """Write states that nothing refers to yet."""
-    return [
-        sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states
-    ]
+    return [sql.write_state(session, state.log.number, chunks_of(state)) for state in states]

@@ -123,7 +123,7 @@ class SandboxFactory:
             return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
 
         contents = read_lines(lines, begin)
-        sandbox = contents.own.state.sandbox
+        sandbox = contents.own.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
             sandbox.clock.set(sandbox.clock.resumed())
         found = admit(contents)

@@ -90,7 +90,7 @@ class Session:
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later = list(self._read(data))
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
-        self.name = self._reader.state.sandbox.name
+        self.name = self._reader.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
         self._callers = Callers(self._app.server.tokens)
