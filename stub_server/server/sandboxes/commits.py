@@ -10,7 +10,7 @@ unloaded, and opened again with what the store has.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
 
@@ -143,7 +143,13 @@ class Commits:
             return []
         self.check_written()
         states = list(map(capture, sandboxes))
-        return await self._writing.run(lambda session: written(session, states))
+
+        def written(session: Session) -> list[KeptState]:
+            return [
+                sql.write_state(session, state.log.number, chunks_of(state)) for state in states
+            ]
+
+        return await self._writing.run(written)
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""
@@ -249,8 +255,3 @@ class Commits:
             log.debug("the store still cannot be written (%s)", error)
             return False
         return True
-
-
-def written(session: Session, states: Iterable[Sandbox]) -> list[KeptState]:
-    """Write states that nothing refers to yet."""
-    return [sql.write_state(session, state.log.number, chunks_of(state)) for state in states]

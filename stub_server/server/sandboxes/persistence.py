@@ -28,8 +28,8 @@ from ...storage.database import (
     StoreError,
     one_line,
 )
-from ...storage.state import Snapshot, capture
-from .commits import PAUSE, Commits, written
+from ...storage.state import Snapshot
+from .commits import PAUSE, Commits
 from .entry import Entry, keys_of
 from .making import SandboxFactory
 from .opening import opened
@@ -135,58 +135,25 @@ class Persistence(Commits):
         own = 0 if before is None else before.number
         # an earlier sandbox may have keys that a copy or a file brings
         entry.keys = keys = list(keys_of(entry.sandbox))
-        others = await self.query(lambda session: sql.keys_of_others(session, keys, own))
-        if others:
-            entry.keys = set(keys).difference(others)
+        theirs = await self.query(lambda session: sql.keys_of_others(session, keys, own))
+        if theirs:
+            entry.keys = set(keys).difference(theirs)
         self.check_written()
-        new = self._entering(entry, written, snapshots)
-        pending = self._pending(new.stored)
-        pending.statements = new.statements
-        if before is not None:
-            pending.replaced, pending.ends = before, before.number
-        if not await pending.outcome():
-            return False
-        self._follow(new.stored)
-        return True
-
-    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> bool:
-        """Store the first sandbox of a new store, before any request is served. Raises StoreError.
-
-        False where another server of the store was quicker: its name is unique, so one of them has
-        it.
-        """
-        if not self.has_store:
-            return True
-        states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
-        with closing(self.store.session()) as session:
-            try:
-                new = self._entering(entry, written(session, map(capture, states)), snapshots)
-                new.complete()
-                lost = sql.commit(session, [new], self.store.holder)
-            except self.store.errors as error:
-                raise StoreError(
-                    f"{self.store.name} cannot be written ({one_line(error)})."
-                ) from None
-        if lost:
-            return False
-        new.stored.committed = entry.sandbox.log.number
-        self._follow(new.stored)
-        return True
-
-    def _entering(
-        self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot]
-    ) -> Pending:
-        """What stores a new sandbox."""
         # as many bits as a step's place has left for it
         number, (state, *others) = randbits(31), written
         contract = self.factory.contract
         stored = Stored(entry, number, contract, state.step, state.size, 0, None)
-        new = Pending(number=number, stored=stored)
-        new.statements += sql.keys_entered(list(keys_of(entry.sandbox)), number)
-        new.statements += sql.state_entered(number, state)
+        pending = self._pending(stored)
+        if before is not None:
+            pending.replaced, pending.ends = before, before.number
+        pending.statements += sql.keys_entered(keys, number)
+        pending.statements += sql.state_entered(number, state)
         for snapshot, other in zip(snapshots, others, strict=True):
-            new.statements += self._snapshot_entered(number, snapshot, other)
-        return new
+            pending.statements += self._snapshot_entered(number, snapshot, other)
+        if not await pending.outcome():
+            return False
+        self._follow(stored)
+        return True
 
     def _snapshot_entered(
         self, number: int, snapshot: Snapshot, state: KeptState

@@ -2,6 +2,7 @@
 rotation and rewind.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -74,11 +75,17 @@ class Sandboxes(MadeSandboxes):
             sandbox, snapshots = self.factory.read(DEFAULT, generation, file, abroad=False)
         entry = self._entry(sandbox, None)
         entry.snapshots.check_room_instead(snapshots)
-        if not self.persistence.begin(entry, snapshots):
+        # before any request is served, and so with an event loop of its own
+        if self.persistence.has_store and not asyncio.run(self._put(entry, snapshots)):
             return False
         self.put(entry)
         entry.snapshots.keep(*snapshots)
         return True
+
+    async def _put(self, entry: Entry, snapshots: Sequence[Snapshot]) -> bool:
+        states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
+        written = await self.persistence.write(*states)
+        return await self.persistence.put(entry, written, snapshots)
 
     # -- finding
 
