@@ -5,7 +5,6 @@ of new sandboxes.
 from collections.abc import Iterator
 from itertools import islice
 from json import dumps, loads
-from typing import NamedTuple
 
 import orjson
 
@@ -145,41 +144,27 @@ def shown_step(step: Step) -> Body:
     }
 
 
-class Version(NamedTuple):
-    """A record after a step, None where the step deleted it, and as it was before.
-
-    `step` is None for the version before the oldest step that is stored.
+def versions(log: Log, table: str, ident: str, present: Record | None) -> Sliced[list[Body]]:
+    """The versions of a record with the steps that wrote them, newest first, with pauses; `present`
+    is the one that the sandbox has now.
     """
-
-    step: Step | None
-    record: Record | None
-    before: Record | None
-
-
-def versions(log: Log, table: str, ident: str, present: Record | None) -> Sliced[list[Version]]:
-    """The versions of a record, newest first, with pauses; `present` is the one that the sandbox
-    has now.
-    """
-    found, oldest = list[Version](), present
+    found, oldest = list[Body](), present
     for step in list(reversed(log)):
         yield
         for part in step.parts:
             for change in part.changes:
                 if change.id == ident and change.table == table:
-                    found.append(Version(step, change.after, change.before))
+                    found.append(_version(change.after, _kind(change.before, change.after), step))
                     oldest = change.before
-    if oldest is not None:
-        found.append(Version(None, oldest, None))
+    if oldest is not None:  # the version before the oldest step that is stored
+        found.append(_version(oldest, "earlier", None))
     return found
 
 
-def shown_version(version: Version) -> Body:
-    """A version of a record with the step that wrote it, if that is stored."""
-    step, record, before = version
-    shown: Body = {"step": None, "at": None, "cause": None, "change": "earlier", "body": None}
+def _version(record: Record | None, change: str, step: Step | None) -> Body:
+    shown: Body = {"step": None, "at": None, "cause": None, "change": change, "body": None}
     if step is not None:
         shown |= {"step": step.number, "at": iso(step.at), "cause": step.cause._asdict()}
-        shown["change"] = _kind(before, record)
     if record is not None:
         shown["body"] = orjson.Fragment(record.public)
     return shown

@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
 from itertools import islice
+from operator import eq, ge, le
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -33,6 +34,7 @@ MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
 LONGEST_GLOB = 200  # characters
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
+_HOLDS = {"exactly": eq, "at_least": ge, "at_most": le}
 Difference = tuple[str, Any, Any]
 _ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
@@ -91,24 +93,18 @@ class Expectation:
     ) -> Body:
         """The report about ids of requests that match, and the nearest ones that do not."""
         ((name, number),), count = self._times.items(), len(matched)
-        bounds = {
-            "exactly": count == number,
-            "at_least": count >= number,
-            "at_most": count <= number,
-        }
-        report: Body = {
-            "ok": bounds[name],
-            "code": None,
+        holds, nearest = _HOLDS[name](count, number), []
+        if not holds:
+            for _, _, ident, found in misses:
+                nearest.append({"id": ident, "differences": _shown(found)})
+        return {
+            "ok": holds,
+            "code": None if holds else "verification_failed",
             "matched": count,
             "expected": dict(self._times),
             "requests": matched[:MOST_IDS],
-            "nearest": [],
+            "nearest": nearest,
         }
-        if not bounds[name]:
-            report["code"] = "verification_failed"
-            for _, _, ident, found in misses:
-                report["nearest"].append({"id": ident, "differences": _shown(found)})
-        return report
 
     def _counts(self, trace: Trace) -> bool:
         """Whether a request is one of those that are compared."""
