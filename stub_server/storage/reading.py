@@ -103,11 +103,6 @@ class Reader:
                 f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
             ) from None
 
-    def read_later(self, body: Body) -> None:
-        """Read a step of a recording, up to one that no file holds. Raises BadFile."""
-        if body["number"] == self.sandbox.log.number + 1:
-            self.read("step", body)
-
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
             self._add(body["table"], self._version(body))

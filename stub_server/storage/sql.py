@@ -28,7 +28,7 @@ from .database import (
     Values,
 )
 
-FORMAT = 14  # of the tables and their content: another one is not read
+FORMAT = 15  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 # Rows of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
 # keeps the transaction, and its locks, of a process that stops in between.

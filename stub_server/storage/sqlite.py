@@ -98,7 +98,10 @@ class SqliteStore(Database):
                 self._lock = opened.enter_context(closing(locked(path)))
                 self._main = opened.enter_context(closing(self.session()))
                 if not self._main.run("select 1 from sqlite_master"):
-                    make_tables(self._main, seed)
+                    self._main.run(f"pragma page_size={PAGE}")
+                    self._main.run("pragma journal_mode=wal")
+                    with self._main.transaction():  # which are there all or none
+                        sql.begin(self._main, seed, COLUMNS)
                 self.secret, self.seed = sql.facts(self._main, self.name)
                 check_whole(self._main)
                 opened.pop_all()
@@ -161,14 +164,6 @@ class SqliteStore(Database):
                     error,
                 )
             self._has_failed = True
-
-
-def make_tables(session: SqliteSession, seed: int) -> None:
-    """Make the tables of a new database, which are there all or none."""
-    session.run(f"pragma page_size={PAGE}")
-    session.run("pragma journal_mode=wal")
-    with session.transaction():
-        sql.begin(session, seed, COLUMNS)
 
 
 def check_whole(session: SqliteSession) -> None:

@@ -1,7 +1,7 @@
 """Work on a store beside the requests: in a thread, with a connection of its own."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...core.problem import unwritten
 from ...core.slices import BackgroundWorker
@@ -44,3 +44,13 @@ class Beside:
         session, self._idle = self._idle, None
         if session is not None:
             session.close()
+
+
+class Lines(NamedTuple):
+    """What is done beside each other: a request may wait for what is read, and what is opened or
+    written may be large.
+    """
+
+    reading: Beside
+    opening: Beside
+    writing: Beside

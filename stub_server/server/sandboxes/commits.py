@@ -23,7 +23,7 @@ from ...storage.database import Change, Database, KeptState, Session, one_line
 from ...storage.lines import chunks_of, step_line
 from ...storage.sql import chained, keys_entered, place_of
 from ...storage.state import capture
-from .beside import Beside
+from .beside import Beside, Lines
 from .making import SandboxFactory
 from .pending import Pending, Stored
 
@@ -38,12 +38,9 @@ class Commits:
     def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
-        # A request may wait for what is read, and what is opened or written may be large.
-        self._beside: Sequence[Beside] = ()
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
-            self._beside = Beside(store), Beside(store), Beside(store)
-            self._reading, self._opening, self._writing = self._beside
+            self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Stored] = {}
         # by the numbers of the sandboxes: what is committed next, and what is being committed
         self._next: dict[int, Pending] = {}
@@ -149,7 +146,7 @@ class Commits:
                 sql.write_state(session, state.log.number, chunks_of(state)) for state in states
             ]
 
-        return await self._writing.run(written)
+        return await self._lines.writing.run(written)
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""
@@ -248,7 +245,7 @@ class Commits:
     async def _can_be_written(self) -> bool:
         try:
             await self.store.recover()
-            for beside in self._beside:  # their connections may be as broken
+            for beside in self._lines:  # their connections may be as broken
                 beside.close()
             await self.store.commit([Change(0, statements=[sql.probe()])])
         except Exception as error:

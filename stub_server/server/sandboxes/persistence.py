@@ -82,7 +82,7 @@ class Persistence(Commits):
         found: tuple[Stored, Sequence[Snapshot]] | str | None
         found = await self.query(lambda session: self.store.claim(session, name))
         if found is None:
-            found = await self._opening.run(lambda session: self._open(session, name))
+            found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         return self._entry(*found)
@@ -168,7 +168,7 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.is_shared:
-            await self._reading.run(lambda session: self.store.announce(session, name))
+            await self._lines.reading.run(lambda session: self.store.announce(session, name))
 
     async def end_announcement(self, name: str) -> None:
         """Let them know that it no longer is.
@@ -177,7 +177,9 @@ class Persistence(Commits):
         """
         if self.has_store and self.is_shared:  # a server that has stopped has taken back all
             with suppress(Unavailable):
-                await self._reading.run(lambda session: self.store.end_announcement(session, name))
+                await self._lines.reading.run(
+                    lambda session: self.store.end_announcement(session, name)
+                )
 
     def delete(self, name: str) -> Pending | None:
         """Delete a sandbox from the store; what that is done with, where there is a store."""
@@ -219,7 +221,7 @@ class Persistence(Commits):
         for pending in (*self._flying.values(), *self._next.values()):
             if pending.ends is not None:
                 await pending.known.wait()
-        return await self._reading.run(work)
+        return await self._lines.reading.run(work)
 
     # -- snapshots
 
@@ -275,9 +277,10 @@ class Persistence(Commits):
             await asyncio.wait((self.committing,), timeout=PAUSE)
         if self.committing is not None:
             self.committing.cancel()
-        for beside in self._beside:
-            with suppress(TimeoutError):  # its thread may still be within a transaction
-                await asyncio.wait_for(beside.ended(), CLOSING)
+        if self.has_store:
+            for beside in self._lines:
+                with suppress(TimeoutError):  # its thread may still be within a transaction
+                    await asyncio.wait_for(beside.ended(), CLOSING)
         self.close()
 
     def close(self) -> None:
@@ -287,7 +290,7 @@ class Persistence(Commits):
             for stored in self._stored.values():
                 stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
             self._stored.clear()
-            for beside in self._beside:
+            for beside in self._lines:
                 beside.close()
             self.store.close()
 
@@ -301,7 +304,7 @@ class Persistence(Commits):
                 for stored in [*self._stored.values()]:
                     if stored.is_long:
                         await self._rewrite(stored)
-                while await self._writing.run(sql.delete_unused):
+                while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)

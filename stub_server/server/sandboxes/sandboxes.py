@@ -5,7 +5,7 @@ rotation and rewind.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 
 from ...core.clock import iso
@@ -323,11 +323,10 @@ def _drop_keys(
     sandbox: Sandbox, cause: Cause, keys: Sequence[tuple[Store, Record]]
 ) -> Sliced[None]:
     """Delete API keys, with a pause after each step."""
-    for begin in range(0, len(keys), MOST_CHANGED):
-        some = keys[begin : begin + MOST_CHANGED]
-        for store, group in groupby(some, itemgetter(0)):
+    for store, group in groupby(keys, itemgetter(0)):
+        while some := list(islice(group, MOST_CHANGED)):
             draft = Draft(sandbox, store, cause)
-            for _, record in group:
+            for _, record in some:
                 row = draft.open(store.api_keys, record.id)
                 if row is not None:  # nobody has deleted it meanwhile
                     drop_key(draft, row)
