@@ -236,6 +236,7 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
+            self.check_written()
             pending = self.store_row_soon(entry.sandbox.name)
             if pending is not None:
                 pending.statements += self._snapshot_entered(pending.number, snapshot, *written)
