@@ -58,7 +58,6 @@ from .server.request import CONTROL, Requests
 from .server.resolver import Handlers
 from .server.sandboxes.making import SandboxFactory
 from .server.sandboxes.persistence import Persistence
-from .server.sandboxes.residence import Residence
 from .server.sandboxes.sandboxes import Sandboxes
 from .server.server import Closing, Guard, Server, Waiting
 from .server.tokens import Tokens
@@ -233,8 +232,6 @@ def _sandboxes(
     except (ContractViolation, UniqueViolation) as error:
         fault = ContractError(f"the contract does not fit the records of this server: {error}")
         raise overlays.named(fault) from None
-    if store is not None:
-        sandboxes.residence = Residence(sandboxes)
     return sandboxes
 
 

@@ -100,9 +100,11 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
     `handled` are filters that the operation applies itself; any other without an index adds a
     warning.
     """
+    sort: str = query.get("sort", "-createdAt")
+    newest_first, sort = sort.startswith("-"), sort.removeprefix("-")
     found = Query(
-        sort=_sort_of(query),
-        newest_first=query.get("sort", "-").startswith("-"),
+        sort=None if sort in ("createdAt", "created_at") else sort,
+        newest_first=newest_first,
         page=query.get("page", 1),  # an overlay may have taken a parameter away
         limit=query.get("limit", 20),
     )
@@ -118,14 +120,6 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
         if name not in handled:
             work.trace.warn((f"filter_without_effect:{name}",))  # an overlay added or renamed it
     return found
-
-
-def _sort_of(query: Body) -> str | None:
-    """The sort order of a table; None for that of creation."""
-    key: str = query.get("sort", "createdAt").removeprefix("-")
-    if key in ("createdAt", "created_at"):
-        return None
-    return key
 
 
 def _filters(found: Query, table: Table, name: str, value: Any) -> bool:

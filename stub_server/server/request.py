@@ -165,16 +165,10 @@ def _too_large(most: int) -> Refusal:
 
 @lru_cache(maxsize=64)  # clients send the same ones again and again
 def by_name(sent: Sent) -> tuple[Mapping[bytes, bytes], tuple[str, ...]]:
-    """The headers of a request by their names, and warnings of those that have no effect."""
-    headers = dict(sent)
-    return headers, _without_effect(headers)
-
-
-def _without_effect(headers: Collection[bytes]) -> tuple[str, ...]:
-    """Warnings of headers, by their names, that have no effect: X-Sandbox headers that this server
-    does not know may be misspelt.
+    """The headers of a request by their names, and warnings of those that have no effect: X-Sandbox
+    headers that this server does not know may be misspelt.
     """
-    found = []
+    headers, found = dict(sent), list[str]()
     if b"if-match" in headers:
         found.append("if_match_ignored")
     for header in headers:
@@ -188,4 +182,4 @@ def _without_effect(headers: Collection[bytes]) -> tuple[str, ...]:
         found.append(warning_of("unknown_sandbox_header", name, guess))
         if len(found) == MOST_WARNINGS:
             break
-    return tuple(found)
+    return headers, tuple(found)

@@ -5,18 +5,17 @@ of new sandboxes.
 from collections.abc import Iterator
 from itertools import islice
 from json import dumps, loads
-from typing import NamedTuple
 
 import orjson
 
 from ..core.clock import (
     EARLIEST_START,
     LATEST_START,
+    Clock,
     ClockState,
     iso,
     iso_or_none,
     parse_iso,
-    wall_ms,
 )
 from ..core.problem import Conflict, NotFound
 from ..core.record import Body, Record
@@ -28,7 +27,7 @@ from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Step
 from ..engine.tables.store import Store
 from ..storage.database import Kept
-from .sandboxes.entry import Entry, records_of
+from .sandboxes.entry import Entry
 from .work import Work
 
 MOST_SHOWN = 200  # changes of a step, and events
@@ -96,35 +95,28 @@ def summary_of(work: Work, found: Entry | Kept) -> Body:
     """A sandbox without its credentials; one that is not in memory, as it was last stored."""
     used = found.last_used_at
     if isinstance(found, Kept):
-        name, step, summary = found.name, found.newest, loads(found.about)
-        clock = ClockState(*summary["clock"])
-        now = clock.now if clock.frozen else wall_ms() + clock.offset
+        row = found
     else:
-        sandbox = found.sandbox
-        name, step = sandbox.name, sandbox.log.number
-        clock, now = sandbox.clock.state, sandbox.clock.read()
-        summary = {
-            "scenario": sandbox.origin.scenario,
-            "seed": sandbox.origin.seed,
-            "records": records_of(sandbox),
-            "parent": found.parent,
-        }
-        newest = next(reversed(sandbox.journal), None)
+        row = found.row()
+        newest = next(reversed(found.sandbox.journal), None)
         if newest is not None:  # requests that name no sandbox are not noted elsewhere
             used = max(newest.received, used)
+    about = loads(row.about)
+    clock = Clock()
+    clock.set(ClockState(*about["clock"]))
     return {
-        "name": name,
-        "scenario": summary["scenario"],
-        "seed": summary["seed"],
-        "parent": summary["parent"],
-        "step": step,
-        "now": iso(now),
-        "frozen": clock.frozen,
-        "records": summary["records"],
-        "base_url": f"{work.server.settings.url}/s/{name}",
-        "created_at": iso(found.created_at),
+        "name": row.name,
+        "scenario": about["scenario"],
+        "seed": about["seed"],
+        "parent": about["parent"],
+        "step": row.newest,
+        "now": iso(clock.read()),
+        "frozen": clock.recorded.frozen,
+        "records": about["records"],
+        "base_url": f"{work.server.settings.url}/s/{row.name}",
+        "created_at": iso(row.created_at),
         "last_used_at": iso(used),
-        "expires_at": iso_or_none(found.expires_at),
+        "expires_at": iso_or_none(row.expires_at),
     }
 
 
@@ -152,41 +144,27 @@ def shown_step(step: Step) -> Body:
     }
 
 
-class Version(NamedTuple):
-    """A record after a step, None where the step deleted it, and as it was before.
-
-    `step` is None for the version before the oldest step that is stored.
+def versions(log: Log, table: str, ident: str, present: Record | None) -> Sliced[list[Body]]:
+    """The versions of a record with the steps that wrote them, newest first, with pauses; `present`
+    is the one that the sandbox has now.
     """
-
-    step: Step | None
-    record: Record | None
-    before: Record | None
-
-
-def versions(log: Log, table: str, ident: str, present: Record | None) -> Sliced[list[Version]]:
-    """The versions of a record, newest first, with pauses; `present` is the one that the sandbox
-    has now.
-    """
-    found, oldest = list[Version](), present
+    found, oldest = list[Body](), present
     for step in list(reversed(log)):
         yield
         for part in step.parts:
             for change in part.changes:
                 if change.id == ident and change.table == table:
-                    found.append(Version(step, change.after, change.before))
+                    found.append(_version(change.after, _kind(change.before, change.after), step))
                     oldest = change.before
-    if oldest is not None:
-        found.append(Version(None, oldest, None))
+    if oldest is not None:  # the version before the oldest step that is stored
+        found.append(_version(oldest, "earlier", None))
     return found
 
 
-def shown_version(version: Version) -> Body:
-    """A version of a record with the step that wrote it, if that is stored."""
-    step, record, before = version
-    shown: Body = {"step": None, "at": None, "cause": None, "change": "earlier", "body": None}
+def _version(record: Record | None, change: str, step: Step | None) -> Body:
+    shown: Body = {"step": None, "at": None, "cause": None, "change": change, "body": None}
     if step is not None:
         shown |= {"step": step.number, "at": iso(step.at), "cause": step.cause._asdict()}
-        shown["change"] = _kind(before, record)
     if record is not None:
         shown["body"] = orjson.Fragment(record.public)
     return shown

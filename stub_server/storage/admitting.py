@@ -1,19 +1,26 @@
-"""Makes a sandbox of data that was read, if it fits the served contract."""
+"""Reads a sandbox and its snapshots, of a file or of a store, and makes those that fit the served
+contract.
+"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from operator import gt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.record import Body
 from ..engine.sandbox import SILENT, Sandbox
 from .fitting import SHOWN, faults_of
 from .package import MISFITS, BadFile, damaged
 from .reading import Reader
-from .state import Snapshot, build, measured
+from .state import MOST_SNAPSHOTS, Snapshot, measured
 
-ReadSnapshot = tuple[Body, Reader]
-"""What a snapshot is called, and what was read of it."""
+
+class Contents(NamedTuple):
+    """What was read: a sandbox, its snapshots by what is told of each, and its requests."""
+
+    own: Reader
+    snapshots: Sequence[tuple[Body, Reader]] = ()
+    requests: Sequence[Body] = ()
 
 
 class Admitted(NamedTuple):
@@ -23,18 +30,39 @@ class Admitted(NamedTuple):
     snapshots: Sequence[Snapshot]
 
 
-def admit(
-    own: Reader, snapshots: Iterable[ReadSnapshot] = (), *, trusted: bool = False
-) -> Admitted:
+def read_lines(lines: Iterable[tuple[str, Any]], begin: Callable[[Body], Reader]) -> Contents:
+    """Read lines: those of a sandbox, and of each of its snapshots after one that tells of it.
+
+    `begin` makes a reader of each, and is given what is told. Raises BadFile.
+    """
+    reader = own = begin({})
+    snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+    for kind, body in lines:
+        if kind == "snapshot":
+            reader = begin(body)
+            if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+                raise damaged(f"one snapshot too many, {body['name']}")
+            snapshots[body["name"]] = body, reader
+        elif kind == "request":
+            requests.append(body)
+        elif kind == "later":  # a step, up to one that no file holds
+            if body["number"] == own.sandbox.log.number + 1:
+                own.read("step", body)
+        elif kind != "recording":  # which a replay alone asks for
+            reader.read(kind, body)
+    return Contents(own, [*snapshots.values()], requests)
+
+
+def admit(contents: Contents, *, trusted: bool = False) -> Admitted:
     """The sandbox that was read, and its snapshots.
 
     What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
     """
     found = list[Snapshot]()
-    sandbox = _built(own, "", trusted=trusted)
-    for head, reader in snapshots:
+    sandbox = _built(contents.own, "", trusted=trusted)
+    for head, reader in contents.snapshots:
         where = f"snapshot {head['name']}: "
-        _check_origin(sandbox, reader.state.sandbox, where)
+        _check_origin(sandbox, reader.sandbox, where)
         was = _built(reader, where, trusted=trusted)
         was.status.held_before = SILENT
         found.append(measured(**head, sandbox=was))
@@ -44,9 +72,9 @@ def admit(
 def _built(reader: Reader, where: str, *, trusted: bool) -> Sandbox:
     """The sandbox of a state, if it fits and keeps all laws. Raises BadFile."""
     if reader.fitting is not None:
-        _refuse(reader.fitting.reasons(reader.state), where)
+        _refuse(reader.fitting.reasons(reader.sandbox), where)
     try:
-        sandbox = build(reader.state)
+        sandbox = reader.end()
         reasons = [] if trusted else list(islice(faults_of(sandbox), SHOWN))
     except MISFITS as error:
         raise damaged(f"{where}its records contradict each other ({error!r})") from None

@@ -39,25 +39,17 @@ class Kept(NamedTuple):
 class KeptState(NamedTuple):
     """A whole state after a step: the digests of its chunks, and how many bytes these have.
 
-    `id` grows with the time at which it was written.
+    `id` grows with the time at which it was written. A sandbox's own has the name "", and `chain`
+    is the sum of its step; that of a snapshot has the snapshot's name, and `about` is JSON.
     """
 
     id: int
     step: int
     size: int
     digests: Sequence[bytes]
-
-
-class NamedState(NamedTuple):
-    """A state of a sandbox: its own, which has the name "", or that of a snapshot.
-
-    `about` is JSON.
-    """
-
-    name: str
-    about: str
-    chain: int
-    state: KeptState
+    name: str = ""
+    about: str = ""
+    chain: int = 0
 
 
 Values = tuple[Any, ...]
@@ -66,23 +58,21 @@ Statement = tuple[str, Values]
 """One whose places are `?`, and the values."""
 
 
-@dataclass(slots=True)
-class Batch:
-    """What is committed together: `ends` has the numbers of sandboxes that are no more, `rows` are
-    the rows of others after these `steps`, and `states` has by number what stores a sandbox's state
-    in place of its steps.
+@dataclass(slots=True, eq=False)
+class Change:
+    """What is stored of one sandbox at once: all of it or nothing.
 
-    Of a row there is the number of the sandbox, the number of its newest step in the store, and the
-    row as it is to be. Where a sandbox is lost, nothing of it is stored, and where the batch
-    `is_atomic`, nothing at all.
+    `row` is its row as it is to be, None where it is gone. `before` is the number of its newest
+    step in the store, None for a sandbox that is new. The one with the number `ends` is deleted
+    first. `statements` and `steps` go with the row.
     """
 
-    changes: list[Statement] = field(default_factory=list)
-    rows: list[tuple[int, int, Kept]] = field(default_factory=list)
+    number: int
+    before: int | None = None
+    row: Kept | None = None
+    ends: int | None = None
+    statements: list[Statement] = field(default_factory=list)
     steps: list[tuple[int, bytes, int]] = field(default_factory=list)
-    is_atomic: bool = False
-    ends: Sequence[int] = ()
-    states: dict[int, list[Statement]] = field(default_factory=dict)
 
 
 class Session(Protocol):
@@ -129,9 +119,6 @@ class Database(Protocol):
     def session(self) -> Session:
         """A new connection."""
 
-    def is_duplicate(self, error: Exception) -> bool:
-        """Whether an error is that a name is taken."""
-
     def reason(self, error: Exception) -> str:
         """The text of an error for clients."""
 
@@ -139,8 +126,8 @@ class Database(Protocol):
         """Once it serves: `lost` is called when this server may no longer use its sandboxes."""
         return
 
-    async def commit(self, batch: Batch) -> Collection[int]:
-        """Commit a batch; returns the numbers of the sandboxes that are lost."""
+    async def commit(self, changes: Sequence[Change]) -> Collection[int]:
+        """Commit changes; returns the numbers of those that could not be made."""
 
     async def recover(self) -> None:
         """Wait until no commit is under way of which the end is unknown."""

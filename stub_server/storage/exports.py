@@ -35,7 +35,7 @@ from .lines import (
 )
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
 from .reading import Reader, Rewrite, encoded_headers
-from .state import Owned, SandboxState, Snapshot, capture
+from .state import Snapshot, capture
 
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
 _SENDING = ("sendTestWebhook", "retryWebhook")
@@ -44,34 +44,34 @@ _OURS = ("content-", "user-agent", "webhook-")
 
 def write_sandbox(
     file: IO[bytes],
-    state: SandboxState,
+    sandbox: Sandbox,
     steps: Sequence[Step],
     snapshots: Sequence[Snapshot],
     *,
     secrets: bool,
 ) -> None:
-    """Write the file of a state, which is used up, with its history in the newest steps that led to
-    it.
+    """Write the file of a copy of a sandbox, which is used up, with its history in the newest steps
+    that led to it.
 
     Raises BadFile for a sandbox that is too large.
     """
     redact: Redact = as_it_is if secrets else blanked
 
     def lines() -> Iterator[bytes]:
-        yield from sandbox_lines(state, steps, redact, secrets=secrets)
+        yield from sandbox_lines(sandbox, steps, redact, secrets=secrets)
         for snapshot in snapshots:
             yield line_of("snapshot", snapshot.head)
             yield from sandbox_lines(capture(snapshot.sandbox), (), redact, secrets=secrets)
 
-    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=secrets)
+    pack(file, lines(), sandbox.rules.converter.contract, secrets=secrets)
 
 
 def sandbox_lines(
-    state: SandboxState, steps: Sequence[Step], redact: Redact, *, secrets: bool
+    sandbox: Sandbox, steps: Sequence[Step], redact: Redact, *, secrets: bool
 ) -> Iterator[bytes]:
-    """The lines of a state and of the newest steps that led there."""
+    """The lines of a sandbox, which is used up, and of the newest steps that led there."""
     if not secrets:
-        state.sandbox.replies = Replies()
+        sandbox.replies = Replies()
         steps = list(map(without_replies, steps))
     history: list[tuple[Step, bytes]] = []
     for step in steps:
@@ -81,10 +81,16 @@ def sandbox_lines(
         else:  # it begins after the last step that no file holds, such as one far back in time
             history.clear()
     for step, _ in reversed(history):
-        state.unfold(step)
-    yield from state_lines(state, redact)
+        unfold(sandbox, step)
+    yield from state_lines(sandbox, redact)
     for _, line in history:
         yield line
+
+
+def unfold(sandbox: Sandbox, step: Step) -> None:
+    """Undo the newest step of a copy."""
+    sandbox.fold(step.mirrored)
+    sandbox.log.number -= 1
 
 
 def without_replies(step: Step) -> Step:
@@ -97,18 +103,18 @@ def without_replies(step: Step) -> Step:
 
 def write_recording(
     file: IO[bytes],
-    state: SandboxState,
+    sandbox: Sandbox,
     steps: Sequence[Step],
     *,
     about: Body,
     start: int,
     requests: Iterable[Body],
 ) -> None:
-    """Write the file of a state as it was after the step `start`, and of the requests since. It has
-    no secrets.
+    """Write the file of a sandbox as it was after the step `start`, and of the requests since. It
+    has no secrets.
 
-    The state is used up; `steps` are the newest ones that led to it. An import makes the state
-    after them. Raises BadFile for a recording that is too large.
+    The sandbox is a copy, which is used up; `steps` are the newest ones that led to it. An import
+    makes the state after them. Raises BadFile for a recording that is too large.
     """
     earlier = [step for step in steps if step.number <= start]
     later = steps[len(earlier) :]
@@ -116,8 +122,8 @@ def write_recording(
     def lines() -> Iterator[bytes]:
         yield line_of("recording", about)
         for step in reversed(later):
-            state.unfold(step)
-        yield from sandbox_lines(state, earlier, blanked, secrets=False)
+            unfold(sandbox, step)
+        yield from sandbox_lines(sandbox, earlier, blanked, secrets=False)
         for request in requests:
             yield line_of("request", request)
         for step in later:
@@ -125,7 +131,7 @@ def write_recording(
             if is_readable(line):  # one that went far back in time is in no file
                 yield line
 
-    pack(file, lines(), state.sandbox.rules.converter.contract, secrets=False, kind=RECORDING)
+    pack(file, lines(), sandbox.rules.converter.contract, secrets=False, kind=RECORDING)
 
 
 def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
@@ -156,13 +162,10 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
 
     Raises KeyError, ValueError.
     """
-    clock, owned = sandbox.clock.recorded, {}
+    clock = sandbox.clock.recorded
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
-    for ident, store in sandbox.stores.items():
-        rows = {name: table.rows for name, table in store.tables.items()}
-        owned[ident] = Owned(store.merchant, store.usage, store.unrecorded, rows)
     recorded = without(body, "replies") | {"clock": at._asdict()}
-    step = Reader.of(SandboxState(sandbox, owned), _with_own_secrets, fitting).step(recorded)
+    step = Reader.of(sandbox, _with_own_secrets, fitting).step(recorded)
     if step.restores:
         return step
     (part,) = step.parts
@@ -190,7 +193,7 @@ def _with_own_secrets(sandbox: Sandbox, table: str, record: Record) -> Record:
 
 _OVERHEAD = 1_000  # bytes of a request besides what came and went
 _AT_THE_GATE = (401, 403)
-_AS_THEY_ARE = (
+AS_THEY_ARE = (
     "id",
     "at",
     "method",
@@ -213,7 +216,7 @@ def traces_of(
         made[step.cause.id].append(step)
     for body in requests:
         trace = Trace(
-            **{name: body[name] for name in _AS_THEY_ARE},
+            **{name: body[name] for name in AS_THEY_ARE},
             query=body["query"].encode("latin-1"),
             sandbox=sandbox,
             received=body["wall"],

@@ -21,7 +21,6 @@ from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
 from ..engine.tables.table import Table, encoded, place
 from .package import damaged
-from .state import SandboxState
 
 SHOWN = 50  # reasons of a refusal
 # Next ids that are compared with those of records and events. A sandbox uses ids one after the
@@ -65,23 +64,27 @@ class Fitting:
         self.is_other = digest != rules.converter.contract["digest"]
         self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
 
-    def reasons(self, state: SandboxState) -> list[str]:
-        """What of a state that was read, and of the steps that led to it, does not fit.
+    def reasons(self, sandbox: Sandbox) -> list[str]:
+        """What of a sandbox that was read, and of the steps that led to it, does not fit.
 
-        A line for each table and JSON pointer, with the number of records. Raises BadFile for a
-        state without its own merchant.
+        A line for each table and JSON pointer, with the number of records. Raises BadFile for one
+        without its own merchant.
         """
-        home = state.sandbox.origin.home
-        if home not in state.owned:
+        home = sandbox.origin.home
+        if home not in sandbox.stores:
             raise damaged(f"the sandbox's own merchant {home} is missing")
-        for event in state.sandbox.events:
+        for event in sandbox.events:
             if event.type not in self._rules.payload_keys:
                 fault = Fault("/type", f"the contract has no event {event.type[:80]!r}")
                 self._blame("events", event.id, fault)
-        for timer in state.sandbox.timers.pending():
+        for timer in sandbox.timers.pending():
             if timer.job not in JOBS and timer.job != SENDING:
                 fault = Fault("/job", f"there is no job {timer.job[:80]!r}")
                 self._blame("timers", str(timer.seq), fault)
+        return self.unfit()
+
+    def unfit(self) -> list[str]:
+        """What of the records that were read does not fit."""
         found = []
         for (table, pointer), (reason, idents) in self._unfit.items():
             where, records = f"{table} {pointer}".rstrip(), counted(len(idents), "record")

@@ -24,8 +24,9 @@ from orjson import Fragment
 
 from ..core.record import Body, Record
 from ..engine.lists import Ends, Event, Saved
+from ..engine.sandbox import Sandbox
 from ..engine.step import Change, Part, Step
-from .state import Owned, SandboxState
+from ..engine.tables.store import Store
 
 # of a chunk: lines on average, and bytes at most before it is compressed
 LINES, MOST = 256, 4 * 1024 * 1024
@@ -45,34 +46,34 @@ def line_of(kind: str, body: Body) -> bytes:
     return orjson.dumps({kind: body})
 
 
-def state_lines(state: SandboxState, redact: Redact = as_it_is) -> Iterator[bytes]:
+def state_lines(sandbox: Sandbox, redact: Redact = as_it_is) -> Iterator[bytes]:
     """The lines of a state, each record as `redact` makes it."""
-    yield sandbox_line(state)
+    yield sandbox_line(sandbox)
     places: dict[bytes, int] = {}
     count = 0
-    for owned in state.owned.values():
-        yield merchant_line(owned)
-        for name in sorted(owned.rows):
-            for _, record in sorted(owned.rows[name].items()):
+    for store in sandbox.stores.values():
+        yield merchant_line(store)
+        for name, table in sorted(store.tables.items()):
+            for _, record in sorted(table.rows.items()):
                 places[record.public] = count
                 count += 1
                 yield line_of("record", _record(name, redact(name, record)))
-    for event in state.sandbox.events:
+    for event in sandbox.events:
         yield line_of("event", _event(event, places.get(event.resource)))
-    for timer in state.sandbox.timers.pending():
+    for timer in sandbox.timers.pending():
         yield line_of("timer", timer._asdict())
-    for reply in state.sandbox.replies:
+    for reply in sandbox.replies:
         yield line_of("reply", _reply(reply))
 
 
-def chunks_of(state: SandboxState) -> Iterator[bytes]:
+def chunks_of(sandbox: Sandbox) -> Iterator[bytes]:
     """The lines of a state as chunks.
 
     The first lines have one each, since no two states have the same.
     """
     lines: list[bytes] = []
     size = 0
-    for line in state_lines(state):
+    for line in state_lines(sandbox):
         lines.append(line)
         size += len(line)
         if (
@@ -86,11 +87,11 @@ def chunks_of(state: SandboxState) -> Iterator[bytes]:
         yield b"\n".join(lines)
 
 
-def sandbox_line(state: SandboxState) -> bytes:
+def sandbox_line(sandbox: Sandbox) -> bytes:
     """The first line of a state: what the sandbox has besides records, events, timers
     and replies.
     """
-    sandbox, origin = state.sandbox, state.sandbox.origin
+    origin = sandbox.origin
     body = {
         "name": sandbox.name,
         "scenario": origin.scenario,
@@ -112,10 +113,10 @@ def sandbox_line(state: SandboxState) -> bytes:
     return line_of("sandbox", body)
 
 
-def merchant_line(owned: Owned) -> bytes:
+def merchant_line(store: Store) -> bytes:
     """The line of a merchant, with the usage of its API keys."""
     return line_of(
-        "merchant", asdict(owned.merchant) | {"usage": dict(sorted(owned.usage.items()))}
+        "merchant", asdict(store.merchant) | {"usage": dict(sorted(store.usage.items()))}
     )
 
 

@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -21,7 +21,7 @@ import psycopg
 from ..core.log import log
 from . import sql
 from .address import printable, without_secrets
-from .database import Batch, Damage, Database, Session, StoreError, Values, one_line
+from .database import Change, Damage, Database, Session, StoreError, Values, one_line
 
 COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -251,9 +251,6 @@ class PostgresStore(Database):
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)
 
-    def is_duplicate(self, error: Exception) -> bool:
-        return isinstance(error, psycopg.errors.UniqueViolation)
-
     def reason(self, error: Exception) -> str:
         """The text of an error for clients, without the reason for a lost connection, which names
         hosts and users.
@@ -265,14 +262,14 @@ class PostgresStore(Database):
         """Once it serves: `lost` is called when the lease ends."""
         self._lease.start(lost)
 
-    async def commit(self, batch: Batch) -> Collection[int]:
+    async def commit(self, changes: Sequence[Change]) -> Collection[int]:
         """Commit, beside the requests."""
-        return await asyncio.to_thread(self._commit, batch)
+        return await asyncio.to_thread(self._commit, changes)
 
-    def _commit(self, batch: Batch) -> set[int]:
+    def _commit(self, changes: Sequence[Change]) -> set[int]:
         if self._commits is None:
             self._commits = PostgresSession(self._url, self._committer)
-        return sql.commit(self._commits, batch, self.holder)
+        return sql.commit(self._commits, changes, self.holder)
 
     async def recover(self) -> None:
         """End the connections that commit: a commit whose connection was cut may still be

@@ -19,12 +19,11 @@ from ..core.timers import Timer
 from ..engine.lists import Ends, Event, Queue, ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
-from ..engine.tables.store import Merchant
+from ..engine.tables.store import Merchant, Store
 from ..engine.tables.table import encoded, place
 from .fitting import Fitting
 from .lines import written
 from .package import MISFITS, BadFile, damaged
-from .state import Owned, SandboxState
 
 Rewrite = Callable[[Sandbox, str, Record], Record]
 """(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox
@@ -58,24 +57,37 @@ class Reader:
         """
         self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
         self._shared: dict[Any, Any] = {} if shared is None else shared
-        self._owned: Owned  # of the merchant whose line was read last
-        self._state: SandboxState | None = None
-        # the public parts of the records of the state, in their order
+        self._sandbox: Sandbox | None = None
+        # the records of the state that no store has yet, by table: of each merchant, and of the
+        # one whose line was read last
+        self._rows: dict[str, dict[str, dict[int, Record]]] = {}
+        self._last: dict[str, dict[int, Record]]
+        # their public parts in their order
         self._shown: list[bytes] = []
 
     @classmethod
-    def of(cls, state: SandboxState, rewrite: Rewrite, fitting: Fitting) -> Reader:
-        """One that has read a state."""
-        reader = cls(lambda name, scenario, seed: state.sandbox, rewrite, fitting)
-        reader._state = state
+    def of(cls, sandbox: Sandbox, rewrite: Rewrite, fitting: Fitting) -> Reader:
+        """One that has read a sandbox."""
+        reader = cls(lambda name, scenario, seed: sandbox, rewrite, fitting)
+        reader._sandbox = sandbox
         return reader
 
     @property
-    def state(self) -> SandboxState:
-        """The state after what was read. Raises BadFile where there is none."""
-        if self._state is None:
+    def sandbox(self) -> Sandbox:
+        """The sandbox that is read. Raises BadFile where there is none."""
+        if self._sandbox is None:
             raise damaged("there is no sandbox in it")
-        return self._state
+        return self._sandbox
+
+    def end(self) -> Sandbox:
+        """The sandbox with all that was read.
+
+        Raises KeyError, TypeError or ValueError for records that lack what an index reads.
+        """
+        for ident, rows in self._rows.items():
+            self.sandbox.stores[ident].rebuild(rows)
+        self._rows.clear()
+        return self.sandbox
 
     def read(self, kind: str, body: Any) -> None:
         """Read a line. Raises BadFile."""
@@ -84,14 +96,12 @@ class Reader:
         except BadFile:
             raise
         except MISFITS as error:
+            unfit = [] if self.fitting is None else self.fitting.unfit()
+            if unfit:  # that is why
+                raise BadFile("unfit", *unfit) from None
             raise damaged(
                 f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
             ) from None
-
-    def read_later(self, body: Body) -> None:
-        """Read a step of a recording, up to one that no file holds. Raises BadFile."""
-        if body["number"] == self.state.sandbox.log.number + 1:
-            self.read("step", body)
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
@@ -99,26 +109,29 @@ class Reader:
         elif kind == "step":
             step = self.step(body)
             self._check_replies(step.reply_ends)
-            self.state.fold(step)
+            self.sandbox.fold(step)
+            self.sandbox.log.append(step)
         elif kind == "event":
             ends = Ends(newest_after=(self._event(body, self._shown),))
-            self.state.sandbox.events.exchange(ends)
+            self.sandbox.events.exchange(ends)
         elif kind == "timer":
-            self.state.sandbox.timers.put(Timer(**body))
+            self.sandbox.timers.put(Timer(**body))
         elif kind == "reply":
             ends = Ends(newest_after=(self._reply(body),))
             self._check_replies(ends)
-            self.state.sandbox.replies.exchange(ends)
+            self.sandbox.replies.exchange(ends)
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
-            self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
+            store = Store(Merchant(**body), self.sandbox.rules.layout)
+            self.sandbox.stores[store.merchant.id], store.usage = store, usage
+            self._last = self._rows[store.merchant.id] = {}
         elif kind == "sandbox":
             self._begin(body)
         else:
             raise damaged(f"a line of an unknown kind, {kind[:40]!r}")
 
     def _begin(self, body: Body) -> None:
-        if self._state is not None:
+        if self._sandbox is not None:
             raise damaged("two sandboxes where one was expected")
         sandbox = self._empty(body["name"], body["scenario"], body["seed"])
         sandbox.log.number = body["step"]
@@ -138,17 +151,17 @@ class Reader:
             first_settings=SandboxSettings(**body["first_settings"]),
             first_clock=first_clock and _pair(first_clock),
         )
-        self._state = SandboxState(sandbox)
+        self._sandbox = sandbox
 
     def _add(self, table: str, record: Record) -> None:
-        self._owned.rows.setdefault(table, {})[record.key] = record
+        self._last.setdefault(table, {})[record.key] = record
         self._shown.append(record.public)
 
     def _version(self, body: Body) -> Record:
         public, hidden = encoded(body["public"]), encoded(body["hidden"])
         record = Record(body["id"], _key_in(body), body["version"], public, hidden)
         table = body["table"]
-        record = self._rewrite(self.state.sandbox, table, record)
+        record = self._rewrite(self.sandbox, table, record)
         if self.fitting is not None:
             record = self.fitting.record(table, record)
         known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
@@ -181,7 +194,7 @@ class Reader:
         saved = set[ReplyKey]()
         for reply in (*ends.oldest_after, *ends.newest_after):
             key = reply.key
-            is_there = self.state.sandbox.replies.get(key) is not None and key not in gone
+            is_there = self.sandbox.replies.get(key) is not None and key not in gone
             if is_there or key in saved:
                 raise damaged(
                     f"two replies for the Idempotency-Key {key[3][:40]!r} of {key[1]} {key[2][:60]}"
@@ -200,7 +213,7 @@ class Reader:
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
-        sandbox, merchants = self.state.sandbox, body.get("merchants")
+        sandbox, merchants = self.end(), body.get("merchants")
         self._check_next(body["number"], _pair(body["position"]))
         parts = tuple(map(self._part, body.get("parts", ())))
         self._check_merchants(body["number"], parts, merchants)
@@ -222,13 +235,13 @@ class Reader:
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
             ),
-            merchants_before=None if merchants is None else tuple(self.state.owned),
+            merchants_before=None if merchants is None else tuple(sandbox.stores),
             merchants_after=None if merchants is None else tuple(merchants),
         )
 
     def _standing(self, body: Body, timers: Iterable[Timer]) -> Standing:
         """How the sandbox stands after a step that sets these timers."""
-        before = self.state.sandbox.standing
+        before = self.sandbox.standing
         settings = before.settings
         if "settings" in body:
             settings = SandboxSettings(**body["settings"])
@@ -238,7 +251,7 @@ class Reader:
 
     def _check_next(self, number: int, position: Position) -> None:
         """Check that a step is the next one, and uses no ids again. Raises BadFile."""
-        sandbox = self.state.sandbox
+        sandbox = self.sandbox
         if number != sandbox.log.number + 1:
             raise damaged(f"step {number} after step {sandbox.log.number}")
         if any(map(lt, position, sandbox.ids.position)):
@@ -254,7 +267,7 @@ class Reader:
 
         Raises BadFile.
         """
-        there, changed = {*self.state.owned}, {part.merchant.id for part in parts}
+        there, changed = {*self.sandbox.stores}, {part.merchant.id for part in parts}
         opened = {part.merchant.id for part in parts if part.opens}
         closed = {part.merchant.id for part in parts if part.closes}
         left = (there | opened) - closed
@@ -263,26 +276,29 @@ class Reader:
             is_right = is_right and len(parts) == 1 and not closed
         else:
             is_right = is_right and sorted(after) == sorted(left)
-        if not is_right or self.state.sandbox.origin.home not in left:
+        if not is_right or self.sandbox.origin.home not in left:
             raise damaged(f"step {number} does not fit the merchants before it")
 
     def _part(self, body: Body) -> Part:
         """The changes of one merchant's records and usage, with what they replace."""
         merchant = body["merchant"]
         opens = isinstance(merchant, dict)
-        owned = Owned(Merchant(**merchant)) if opens else self.state.owned[merchant]
-        rows = owned.rows
+        if opens:
+            store = Store(Merchant(**merchant), self.sandbox.rules.layout)
+        else:
+            store = self.sandbox.stores[merchant]
         changes = []
         for put in body.get("puts", ()):
-            table, record = put["table"], self._version(put)
-            changes.append(Change(table, rows.get(table, {}).get(record.key), record))
+            name, record = put["table"], self._version(put)
+            changes.append(Change(name, store.tables[name].rows.get(record.key), record))
         for drop in body.get("drops", ()):
-            changes.append(Change(drop["table"], rows[drop["table"]][_key_in(drop)], None))
+            name = drop["table"]
+            changes.append(Change(name, store.tables[name].rows[_key_in(drop)], None))
         used = []
         for key, after in body.get("used", {}).items():
-            used.append(Used(key, after and _pair(after), owned.usage.get(key)))
+            used.append(Used(key, after and _pair(after), store.usage.get(key)))
         closes = body.get("closes", False)
-        return Part.of(owned.merchant, changes, used, opens=opens, closes=closes)
+        return Part.of(store.merchant, changes, used, opens=opens, closes=closes)
 
 
 def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> Ends:

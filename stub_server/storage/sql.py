@@ -17,19 +17,18 @@ from typing import Any
 from ..core.clock import wall_ms
 from ..version import __version__
 from .database import (
-    Batch,
+    Change,
     Damage,
     Database,
     Kept,
     KeptState,
-    NamedState,
     Session,
     Statement,
     StoreError,
     Values,
 )
 
-FORMAT = 14  # of the tables and their content: another one is not read
+FORMAT = 15  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
 # Rows of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
 # keeps the transaction, and its locks, of a process that stops in between.
@@ -68,10 +67,6 @@ _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _ROW = ", ".join(Kept._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
-
-
-class _Lost(Exception):
-    """Undoes a transaction."""
 
 
 # -- sums and names
@@ -214,10 +209,14 @@ def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
     return None
 
 
-def states(session: Session, sandbox: int) -> list[NamedState]:
-    """The states of a sandbox, in the order in which they were written. Raises Damage."""
+def states(session: Session, sandbox: int) -> list[KeptState]:
+    """The state of a sandbox, then those of its snapshots in the order in which they were written.
+
+    Raises Damage.
+    """
     rows = session.run(
-        "select name, about, step, chain, size, id, sum from states where sandbox = ? order by id",
+        "select name, about, step, chain, size, id, sum from states where sandbox = ?"
+        " order by name != '', id",
         sandbox,
     )
     found = []
@@ -228,8 +227,8 @@ def states(session: Session, sandbox: int) -> list[NamedState]:
         digests = list(map(bytes, _column(chunks)))
         check(stored_sum == sum_of(*row, b"".join(digests)), f"the state {row[0]!r}")
         name, about, step, chain, size = row
-        found.append(NamedState(name, about, chain, KeptState(number, step, size, digests)))
-    check("" in [state.name for state in found], "its state")
+        found.append(KeptState(number, step, size, digests, name, about, chain))
+    check(found[:1] != [] and found[0].name == "", "its state")
     return found
 
 
@@ -244,12 +243,12 @@ def lines(session: Session, state: KeptState) -> Iterator[bytes]:
         yield from chunk.splitlines()
 
 
-def steps_of(session: Session, sandbox: int, kept: Kept, after: NamedState) -> Iterator[bytes]:
+def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> Iterator[bytes]:
     """The steps of a sandbox since a state, each with the sum that follows from those before.
 
     Raises Damage.
     """
-    number, chain = after.state.step, after.chain
+    number, chain = after.step, after.chain
     statement = (
         "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
     )
@@ -261,6 +260,13 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: NamedState) -> I
             check(is_next and stored_sum == (chain := chained(line, chain)), f"step {number}")
             yield line
     check((number, chain) == (kept.newest, kept.chain), f"step {number}")
+
+
+def size_of_steps(session: Session, sandbox: int) -> int:
+    """How many bytes the steps of a sandbox have."""
+    found = "select coalesce(sum(length(line)), 0) from steps where place >= ? and place <= ?"
+    ((size,),) = session.run(found, place_of(sandbox, 0), place_of(sandbox + 1, 0))
+    return int(size)
 
 
 # -- writing
@@ -286,24 +292,19 @@ def _chunk_entered(digest: bytes, body: bytes, used_at: int) -> Statement:
     return "insert into chunks values (?, ?, ?) on conflict do nothing", (digest, body, used_at)
 
 
-def commit(session: Session, batch: Batch, holder: int) -> set[int]:
-    """Commit a batch; returns the numbers of sandboxes that `holder` does not have, or not with
-    that newest step.
+def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]:
+    """Commit changes; returns the numbers of those that could not be made: `holder` does not have
+    the sandbox, or not with that newest step, or the name of a new one is taken.
     """
-    lost: set[int] = set()
-    with suppress(_Lost), session.transaction():
-        lost |= _rows_changed(session, batch, holder)
-        if lost and batch.is_atomic:
-            raise _Lost
-        changes = [*batch.changes, *map(steps_ended, batch.ends)]
-        for number, state in batch.states.items():
-            if number not in lost:
-                changes += state
-        for statement, values in changes:
-            session.run(statement, *values)
-        steps = [step for step in batch.steps if step[0] >> STEPS not in lost]
-        if steps:
-            insert_steps(session, steps)
+    lost = set()
+    with session.transaction():
+        for change in changes:
+            if not _row_changed(session, change, holder):
+                lost.add(change.number)
+                continue
+            for statement, values in change.statements:
+                session.run(statement, *values)
+            insert_steps(session, change.steps)
     return lost
 
 
@@ -315,35 +316,37 @@ def insert_steps(session: Session, steps: Sequence[Values]) -> None:
         session.run(f"insert into steps values {places}", *chain(*few))  # noqa: S608 - no values
 
 
-def _rows_changed(session: Session, batch: Batch, holder: int) -> set[int]:
-    """Change the rows of sandboxes, and delete those that end; returns the numbers of those that
-    are lost.
-    """
+def _row_changed(session: Session, change: Change, holder: int) -> bool:
+    """Change the row of a sandbox, or delete it with its steps; False where that cannot be done."""
+    if change.ends is not None:
+        ended = "delete from sandboxes where id = ? and holder = ? returning id"
+        if not session.run(ended, change.ends, holder):
+            return False
+        statement, values = steps_ended(change.ends)
+        session.run(statement, *values)
+    kept = change.row
+    if kept is None:
+        return True
+    if change.before is None:
+        return entered(session, change.number, kept, holder)
     # no values
     update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
-    lost = set()
-    for number in batch.ends:
-        if not session.run(
-            "delete from sandboxes where id = ? and holder = ? returning id", number, holder
-        ):
-            lost.add(number)
-    for number, newest, kept in batch.rows:
-        if not session.run(update, *kept[1:], sum_of(*kept), number, newest, holder):
-            lost.add(number)
-    return lost
+    where = change.number, change.before, holder
+    return bool(session.run(update, *kept[1:], sum_of(*kept), *where))
+
+
+def entered(session: Session, number: int, kept: Kept, holder: int) -> bool:
+    """Add a sandbox; False where its name is taken."""
+    row = (number, *kept, sum_of(*kept), holder)
+    places = ", ".join("?" * len(row))
+    # no values
+    insert = f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})"  # noqa: S608
+    return bool(session.run(f"{insert} on conflict do nothing returning id", *row))
 
 
 def probe() -> Statement:
     """A statement that needs room: a chunk that no state has."""
     return _chunk_entered(token_bytes(16), token_bytes(_ROOM), 0)
-
-
-def entered(number: int, kept: Kept, holder: int) -> Statement:
-    """A new sandbox, whose name none has."""
-    row = (number, *kept, sum_of(*kept), holder)
-    places = ", ".join("?" * len(row))
-    # no values
-    return f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})", row  # noqa: S608
 
 
 def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
@@ -363,9 +366,9 @@ def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
         )
 
 
-def state_entered(sandbox: int, named: NamedState) -> list[Statement]:
+def state_entered(sandbox: int, state: KeptState) -> list[Statement]:
     """A state of a sandbox, in place of the one of its name."""
-    name, about, chain, (ident, step, size, digests) = named
+    ident, step, size, digests, name, about, chain = state
     stored_sum = sum_of(name, about, step, chain, size, b"".join(digests))
     row = ident, sandbox, name, about, step, chain, size, stored_sum
     statements: list[Statement] = [

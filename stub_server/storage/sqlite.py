@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from asyncio import to_thread
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from ..core.log import log
 from . import sql
-from .database import Batch, Damage, Database, StoreError, Values, one_line
+from .database import Change, Damage, Database, StoreError, Values, one_line
 
 DATABASE, LOCK = "sandboxes.sqlite", "lock"
 ADVICE = (
@@ -98,7 +98,10 @@ class SqliteStore(Database):
                 self._lock = opened.enter_context(closing(locked(path)))
                 self._main = opened.enter_context(closing(self.session()))
                 if not self._main.run("select 1 from sqlite_master"):
-                    make_tables(self._main, seed)
+                    self._main.run(f"pragma page_size={PAGE}")
+                    self._main.run("pragma journal_mode=wal")
+                    with self._main.transaction():  # which are there all or none
+                        sql.begin(self._main, seed, COLUMNS)
                 self.secret, self.seed = sql.facts(self._main, self.name)
                 check_whole(self._main)
                 opened.pop_all()
@@ -107,22 +110,22 @@ class SqliteStore(Database):
     def session(self) -> SqliteSession:
         return SqliteSession(self._file, always=self._always)
 
-    def is_duplicate(self, error: Exception) -> bool:
-        return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
-
     def reason(self, error: Exception) -> str:
         return str(error)  # SQLite's own text names no place
 
-    async def commit(self, batch: Batch) -> Collection[int]:
+    async def commit(self, changes: Sequence[Change]) -> Collection[int]:
         """Commit. Steps are committed in the thread of the event loop: that takes no longer than a
         request. To delete those of a sandbox, or to write very long ones, takes longer, and is done
         beside it.
         """
-        size = sum([len(line) for _, line, _ in batch.steps])
-        if batch.changes or batch.ends or batch.states or size > AT_ONCE:
-            lost = await to_thread(sql.commit, self._main, batch, self.holder)
+        size, is_long = 0, False
+        for change in changes:
+            size += sum([len(line) for _, line, _ in change.steps])
+            is_long = is_long or change.ends is not None or bool(change.statements)
+        if is_long or size > AT_ONCE:
+            lost = await to_thread(sql.commit, self._main, changes, self.holder)
         else:
-            lost = sql.commit(self._main, batch, self.holder)
+            lost = sql.commit(self._main, changes, self.holder)
         self._commits += 1
         return lost
 
@@ -161,14 +164,6 @@ class SqliteStore(Database):
                     error,
                 )
             self._has_failed = True
-
-
-def make_tables(session: SqliteSession, seed: int) -> None:
-    """Make the tables of a new database, which are there all or none."""
-    session.run(f"pragma page_size={PAGE}")
-    session.run("pragma journal_mode=wal")
-    with session.transaction():
-        sql.begin(session, seed, COLUMNS)
 
 
 def check_whole(session: SqliteSession) -> None:

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stub_server.server.sandboxes import commits, persistence
+from stub_server.server.sandboxes import commits
 from stub_server.storage import sql
 from stub_server.storage.sqlite import SqliteSession
 
@@ -71,5 +71,5 @@ PLACES: dict[str, Callable[[int], None]] = {
     "before the log is synced": _around(os, "fsync", after=False),
     "after the log was synced": _around(os, "fsync", after=True),
     "after what nobody needs was deleted": _around(sql, "delete_unused", after=True),
-    "before a state is taken": _around(persistence, "capture", after=False),
+    "before a state is taken": _around(commits, "capture", after=False),
 }

@@ -4,6 +4,7 @@ import httpx2
 import pytest
 
 from stub_server.server.sandboxes import entry
+from stub_server.storage.state import MOST_SNAPSHOTS
 
 from ..conftest import Serve
 from ..support.files import exported, lines
@@ -95,13 +96,13 @@ def test_a_sandbox_has_so_many_and_so_large(
     control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that replaces another has the room of that one."""
-    for number in range(entry.MOST_SNAPSHOTS):
+    for number in range(MOST_SNAPSHOTS):
         snapshot(control, f"s{number}")
     answer = control.post("/snapshots", json={"name": "more"})
     assert {"name": "too_many_snapshots"} == refused(answer, 409, "too_many_snapshots")
     assert says(answer.json()["message"], 20)
     snapshot(control, "s0")
-    for number in range(1, entry.MOST_SNAPSHOTS):
+    for number in range(1, MOST_SNAPSHOTS):
         control.delete(f"/snapshots/s{number}")
     monkeypatch.setattr(entry, "MOST_SNAPSHOT_BYTES", 5 * 1024 * 1024)
     made = 1
@@ -109,7 +110,7 @@ def test_a_sandbox_has_so_many_and_so_large(
         made += 1
     refused(answer, 409, "too_many_snapshots")
     assert says(answer.json()["message"], "5 MiB")
-    assert 1 < made < entry.MOST_SNAPSHOTS
+    assert 1 < made < MOST_SNAPSHOTS
     snapshot(control, "s0")
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import pending
 from stub_server.storage import sql
-from stub_server.storage.database import Batch, Session, StoreError
+from stub_server.storage.database import Change, Session, StoreError
 from stub_server.storage.sql import FORMAT, sum_of
 from stub_server.storage.sqlite import DATABASE
 
@@ -468,10 +469,10 @@ def test_steps_are_deleted_beside_the_requests(
     """Those of a sandbox with a full log held everybody up for 0.2 s."""
     deleting: dict[bool, set[str]] = {True: set(), False: set()}
 
-    def commit(session: Session, batch: Batch, holder: int) -> set[int]:
-        deletes = bool(batch.changes or batch.ends or batch.states)
+    def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]:
+        deletes = any(change.ends or change.statements for change in changes)
         deleting[deletes].add(threading.current_thread().name)
-        return sql.commit(session, batch, holder)
+        return sql.commit(session, changes, holder)
 
     monkeypatch.setattr(
         "stub_server.storage.sqlite.sql", SimpleNamespace(**vars(sql) | {"commit": commit})

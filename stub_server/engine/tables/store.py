@@ -1,7 +1,7 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import orjson
 
@@ -36,39 +36,16 @@ class Merchant:
     created_at: str
 
 
-@dataclass(eq=False)
-class Usages:
-    """How a merchant's API keys were used.
+class Store:
+    """One merchant's records, and how its API keys were used.
 
-    `unrecorded` are those used since the last step, with what that knew.
+    Keys in `unrecorded` were used since the last step; it has what that knew.
     """
 
-    merchant: Merchant
-    usage: dict[str, Usage] = field(default_factory=dict)
-    unrecorded: dict[str, Usage | None] = field(default_factory=dict)
-
-    def set_usage(self, ident: str, usage: Usage | None) -> None:
-        """Have a key been used so often; None forgets it."""
-        if usage is None:
-            self.usage.pop(ident, None)
-        else:
-            self.usage[ident] = usage
-
-    def recorded_usage(self) -> dict[str, Usage]:
-        """How the keys were used as the newest step says."""
-        known = {**self.usage, **self.unrecorded}
-        return {ident: usage for ident, usage in known.items() if usage is not None}
-
-    def forget_unrecorded(self) -> None:
-        """Have keys been used as often as the newest step says."""
-        self.usage, self.unrecorded = self.recorded_usage(), {}
-
-
-class Store(Usages):
-    """One merchant's records."""
-
     def __init__(self, merchant: Merchant, layout: Layout) -> None:
-        super().__init__(merchant)
+        self.merchant = merchant
+        self.usage: dict[str, Usage] = {}
+        self.unrecorded: dict[str, Usage | None] = {}
         self._layout = layout
         self.tables: dict[str, Table] = {}
         for name, spec in layout.tables.items():
@@ -211,6 +188,22 @@ class Store(Usages):
         if customer_id in seated or customer_id in waiting:
             return False
         return bool(len(seated) + len(waiting.keys() - seated.keys()) >= most)
+
+    def set_usage(self, ident: str, usage: Usage | None) -> None:
+        """Have a key been used so often; None forgets it."""
+        if usage is None:
+            self.usage.pop(ident, None)
+        else:
+            self.usage[ident] = usage
+
+    def recorded_usage(self) -> dict[str, Usage]:
+        """How the keys were used as the newest step says."""
+        known = {**self.usage, **self.unrecorded}
+        return {ident: usage for ident, usage in known.items() if usage is not None}
+
+    def forget_unrecorded(self) -> None:
+        """Have keys been used as often as the newest step says."""
+        self.usage, self.unrecorded = self.recorded_usage(), {}
 
     def use_key(self, ident: str, at: str) -> None:
         """Count one authenticated request of an API key: a counter beside the record, which the

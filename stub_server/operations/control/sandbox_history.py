@@ -12,7 +12,7 @@ from ...engine.step import Step
 from ...server import lists, reply
 from ...server.layers.access import check_access
 from ...server.reply import Reply
-from ...server.views import shown, shown_step, shown_version, versions
+from ...server.views import shown, shown_step, versions
 from ...server.work import Work
 
 
@@ -36,7 +36,7 @@ async def get_record_history(work: Work, resource: str, ident: str, query: Body)
     found = await work.in_slices(reading)
     if not found:
         raise work.not_found("record")
-    return lists.listed_here("versions", found, query, shown_version)
+    return lists.listed_here("versions", found, query, dict)
 
 
 async def rewind_sandbox(work: Work, body: Body) -> Reply:

@@ -1,6 +1,6 @@
 """The requests of the journal: chosen by a query, and shown in a list, whole, and as a command."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -176,71 +176,50 @@ def caller_of(trace: Trace, *members: str) -> Body | None:
     return {name: getattr(trace.caller, name) for name in members}
 
 
-def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[Trace]]:
-    """The requests that a query of the list admits, in the order of `journal`; others may be served
-    where it yields.
-    """
-    since, until = end_of_range(query, "since"), end_of_range(query, "until")
-    found = []
-    for trace in journal:
-        if _is_between(trace, since, until) and _is_shown(trace, query) and _fits(trace, query):
-            found.append(trace)
-        yield
-    return found
-
-
-def _is_between(trace: Trace, since: int | None, until: int | None) -> bool:
-    """Whether a request came in a stretch of time, without an end where one is None."""
-    if since is not None and trace.at < since:
-        return False
-    return until is None or trace.at <= until
-
-
-def _is_shown(trace: Trace, query: Body) -> bool:
-    """Whether a request is of a kind that a query lists: those to the control surface and those of
-    the command only if asked.
-    """
-    if trace.path.startswith(CONTROL) and not query.get("control"):
-        return False
-    if trace.by_command and not query.get("commands"):
-        return False
-    return bool(trace.warnings) or not query.get("warned")
-
-
-def _fits(trace: Trace, query: Body) -> bool:
-    """Whether a request has what a query asks for, as far as it asks."""
-    equal = {"operationId": trace.operation, "method": trace.method, "code": trace.code}
-    for name, value in equal.items():
-        if name in query and query[name] != value:
-            return False
-    if "status" in query and not has_status(query["status"], trace.status):
-        return False
-    if "path" in query and not glob(query["path"], trace.path):
-        return False
-    if "caller" in query and query["caller"] not in _names_of_caller(trace):
-        return False
-    return "contains" not in query or _contains(trace, query["contains"].encode())
-
-
-def _names_of_caller(trace: Trace) -> tuple[str | None, ...]:
-    """What the caller of a request may be called in a query."""
-    caller = trace.caller
-    if caller is None:
-        return ()
-    return caller.kind, caller.key_id, caller.subject, caller.merchant_id
-
-
 def has_status(wanted: str, status: int) -> bool:
     """Whether a status is one such as `404` or `4xx`."""
     return str(status).startswith(wanted.removesuffix("xx")) and status >= 100
 
 
-def _contains(trace: Trace, text: bytes) -> bool:
-    """Whether the request line or a body has a text."""
-    parts = (
-        trace.body or b"",
-        trace.answer or b"",
-        trace.query,
-        trace.path.encode("utf-8", "replace"),
-    )
-    return any(text in part for part in parts)
+def _parts(trace: Trace) -> tuple[bytes, ...]:
+    """The request line and the bodies, in which a text is searched."""
+    path = trace.path.encode("utf-8", "replace")
+    return path, trace.query, trace.body or b"", trace.answer or b""
+
+
+def _named(trace: Trace, name: str) -> bool:
+    """Whether the caller of a request may be called so in a query."""
+    return name in (caller_of(trace, "kind", "key_id", "subject", "merchant_id") or {}).values()
+
+
+_CHECKS: Mapping[str, Callable[[Trace, Any], bool]] = {
+    "operationId": lambda trace, wanted: trace.operation == wanted,
+    "method": lambda trace, wanted: trace.method == wanted,
+    "code": lambda trace, wanted: trace.code == wanted,
+    "status": lambda trace, wanted: has_status(wanted, trace.status),
+    "path": lambda trace, wanted: glob(wanted, trace.path),
+    "caller": _named,
+    "contains": lambda trace, wanted: any(wanted.encode() in part for part in _parts(trace)),
+    "control": lambda trace, wanted: wanted or not trace.path.startswith(CONTROL),
+    "commands": lambda trace, wanted: wanted or not trace.by_command,
+    "warned": lambda trace, wanted: bool(trace.warnings) or not wanted,
+    "since": lambda trace, wanted: trace.at >= wanted,
+    "until": lambda trace, wanted: trace.at <= wanted,
+}
+"""Whether a request has what a parameter of the list asks for."""
+
+
+def chosen(journal: Iterable[Trace], query: Body) -> Generator[None, None, list[Trace]]:
+    """The requests that a query of the list admits, in the order of `journal`; others may be served
+    where it yields.
+    """
+    wanted: Body = {"control": False, "commands": False, **query}
+    for name in wanted.keys() & {"since", "until"}:
+        wanted[name] = end_of_range(query, name)
+    checks = [(_CHECKS[name], value) for name, value in wanted.items() if name in _CHECKS]
+    found = []
+    for trace in journal:
+        if all(check(trace, value) for check, value in checks):
+            found.append(trace)
+        yield
+    return found

@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from http import HTTPMethod
 from itertools import islice
+from operator import eq, ge, le
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,7 @@ from ...contract.document import Document
 from ...contract.formats import end_of_range
 from ...contract.source import nodes
 from ...core.problem import Invalid
-from ...core.record import Body, has_more_values
+from ...core.record import Body, has_more_values, without
 from ...core.text import (
     MOST_GLOBS,
     MOST_WILDCARDS,
@@ -33,9 +34,11 @@ MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
 LONGEST_GLOB = 200  # characters
 _AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
+_HOLDS = {"exactly": eq, "at_least": ge, "at_most": le}
 Difference = tuple[str, Any, Any]
 _ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
+_OF_TARGET = ("operationId", "method", "path")
 _LONGEST_NAME = 100  # characters of what was asked for
 _PARAMETER = re.compile(r"\{[^{}]*\}")
 _PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
@@ -50,10 +53,13 @@ class Expectation:
         Raises Invalid for a body that takes too long to compare with every request.
         """
         _check_size(body)
-        self._documents, self._asked = documents, body.get("request", {})
-        self._request, self._response = dict(self._asked), body.get("response", {})
+        self._documents = documents
+        self._request, self._response = dict(body.get("request", {})), body.get("response", {})
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
+        if "header" in self._request:
+            headers = self._request["header"].items()
+            self._request["header"] = {name.lower(): wanted for name, wanted in headers}
         self._counts_commands: bool = body.get("commands", False)
         self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = end_of_range(body, "since")
@@ -87,24 +93,18 @@ class Expectation:
     ) -> Body:
         """The report about ids of requests that match, and the nearest ones that do not."""
         ((name, number),), count = self._times.items(), len(matched)
-        bounds = {
-            "exactly": count == number,
-            "at_least": count >= number,
-            "at_most": count <= number,
-        }
-        report: Body = {
-            "ok": bounds[name],
-            "code": None,
+        holds, nearest = _HOLDS[name](count, number), []
+        if not holds:
+            for _, _, ident, found in misses:
+                nearest.append({"id": ident, "differences": _shown(found)})
+        return {
+            "ok": holds,
+            "code": None if holds else "verification_failed",
             "matched": count,
             "expected": dict(self._times),
             "requests": matched[:MOST_IDS],
-            "nearest": [],
+            "nearest": nearest,
         }
-        if not bounds[name]:
-            report["code"] = "verification_failed"
-            for _, _, ident, found in misses:
-                report["nearest"].append({"id": ident, "differences": _shown(found)})
-        return report
 
     def _counts(self, trace: Trace) -> bool:
         """Whether a request is one of those that are compared."""
@@ -115,46 +115,38 @@ class Expectation:
         return self._counts_commands or not trace.by_command
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
-        for name, actual in (
-            ("operationId", trace.operation),
-            ("method", trace.method),
-            ("path", trace.path),
-        ):
-            if name in self._request:
-                yield from differences(self._request[name], _or_absent(actual), f"request.{name}")
+        actual = {"operationId": trace.operation, "method": trace.method, "path": trace.path}
+        wanted = {name: self._request[name] for name in actual if name in self._request}
+        if trace.operation is None:
+            del actual["operationId"]
+        yield from differences(wanted, actual, "request")
 
     def _rest(self, trace: Trace) -> Iterator[Difference]:
-        request, response = self._request, self._response
-        if "status" in response and not has_status(str(response["status"]), trace.status):
-            yield "response.status", response["status"], _or_absent(trace.status or None)
-        if "code" in response:
-            yield from differences(response["code"], _or_absent(trace.code), "response.code")
-        if "query" in request:
-            query = dict(
-                parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace")
-            )
-            yield from differences(request["query"], query, "request.query")
-        if "header" in request:
-            headers = joined(trace.headers)
-            for name, wanted in request["header"].items():
-                actual = headers.get(name.lower(), _ABSENT)
-                yield from differences(wanted, actual, f"request.header.{name.lower()}")
-        if "body" in request:
-            yield from _of_body(request["body"], trace.body, "request.body")
-        if "body" in response:
-            yield from _of_body(response["body"], trace.answer, "response.body")
+        response, shown = dict(self._response), Body()
+        wanted = response.pop("status", None)
+        if wanted is not None and not has_status(str(wanted), trace.status):
+            yield "response.status", wanted, trace.status or _ABSENT
+        if trace.code is not None:
+            shown["code"] = trace.code
+        query = parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace")
+        request = without(self._request, *_OF_TARGET)
+        sent = {"query": dict(query), "header": joined(trace.headers)}
+        yield from differences(request, sent | _body(request, trace.body), "request")
+        yield from differences(response, shown | _body(response, trace.answer), "response")
 
     def unknown(self) -> Iterator[str]:
         """Messages about an operation or a method that does not exist, which no request
         could match.
         """
-        request, names = self._request, list[str]()
+        names = list[str]()
         for document in self._documents.values():
             names += document.operations
-        if "operationId" in request and not _matches_any(request["operationId"], names):
-            yield _unknown(self._asked["operationId"], "operation", names)
-        if "method" in request and not _matches_any(request["method"], _METHODS):
-            yield _unknown(self._asked["method"], "method of HTTP", _METHODS)
+        kinds = ("operationId", "operation", names), ("method", "method of HTTP", _METHODS)
+        for name, what, known in kinds:
+            asked = self._request.get(name)
+            if asked is not None and not _matches_any(asked, known):
+                text = f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
+                yield plain(text)
 
     def warnings(self) -> Iterator[str]:
         """Codes of warnings, where nothing matched."""
@@ -216,18 +208,11 @@ def _too_much(message: str) -> Invalid:
     return Invalid.at("request", message, violation="max")
 
 
-def _or_absent(value: Any) -> Any:
-    if value is None:
-        return _ABSENT
-    return value
-
-
-def _of_body(expected: Any, body: bytes | None, where: str) -> Iterator[Difference]:
-    """The differences of a whole body. Null matches an absent body."""
-    if expected is not None and not body:
-        yield where, expected, _ABSENT
-    else:
-        yield from differences(expected, body_of(body), where)
+def _body(wanted: Body, body: bytes | None) -> Body:
+    """The body as a member of what is compared, if one is wanted. Null matches an absent body."""
+    if "body" in wanted and (body or wanted["body"] is None):
+        return {"body": body_of(body)}
+    return {}
 
 
 def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:
@@ -261,11 +246,6 @@ def _shown(found: Iterable[Difference]) -> list[Body]:
             entry["actual"] = brief(actual)
         shown.append(entry)
     return shown
-
-
-def _unknown(asked: str, what: str, known: Sequence[str]) -> str:
-    text = f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
-    return plain(text)
 
 
 def _may_be(asked: str, template: str) -> bool:

@@ -10,6 +10,7 @@ from ...core.record import Body, object_in
 from ...engine.history import not_stored
 from ...engine.kept import Log, Trace
 from ...engine.sandbox import Sandbox
+from ...storage.exports import AS_THEY_ARE
 from .entries import caller_of, is_known, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")
@@ -141,22 +142,15 @@ def line(trace: Trace) -> Body:
     if trace.answer is not None:
         answer = trace.answer.decode("latin-1")
     return {
-        "id": trace.id,
-        "at": trace.at,
-        "wall": trace.received,
+        **{name: getattr(trace, name) for name in AS_THEY_ARE},
         "method": plain(trace.method),
         "path": plain(trace.path),
+        "wall": trace.received,
         "query": trace.query.decode("latin-1"),
         "prefixed": trace.is_prefixed,
         "headers": list(map(list, trace.headers)),
         "body": (trace.body or b"").decode("latin-1"),
         "caller": caller_of(trace, "kind", "key_id", "claims", "subject", "merchant_id"),
-        "operation": trace.operation,
-        "before": trace.before,
-        "after": trace.after,
-        "status": trace.status,
-        "code": trace.code,
-        "simulated": trace.simulated,
         "answer_headers": list(map(list, trace.answer_headers)),
         "answer": answer,
     }

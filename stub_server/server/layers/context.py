@@ -193,16 +193,13 @@ class RequestContext:
         """
         server, sandboxes = self._server, self._sandboxes
         await receive()
-        self._persistence.start()
+        sandboxes.start()
         server.courier.start(sandboxes.sandboxes())
-        if sandboxes.residence is not None:
-            sandboxes.residence.start()
         await send({"type": "lifespan.startup.complete"})
         # imports what signs: too long for a turn of the event loop
         await asyncio.to_thread(server.tokens.signed, {})
         await receive()
-        if sandboxes.residence is not None:
-            sandboxes.residence.stop()
+        sandboxes.stop()
         await server.courier.stop(server.closing.since)
         await self._persistence.stop()
         await send({"type": "lifespan.shutdown.complete"})

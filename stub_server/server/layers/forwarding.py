@@ -165,10 +165,8 @@ class Forwarding:
 
     async def _has_sandbox(self, holder: Holder) -> bool:
         """Whether the other server still has the sandbox, as far as the store can say."""
-        residence = self._server.sandboxes.residence
-        assert residence is not None
         try:
-            return await residence.locate(holder.sandbox) == holder.address
+            return await self._server.sandboxes.locate(holder.sandbox) == holder.address
         except Refusal:
             return True
 

@@ -43,7 +43,7 @@ class SandboxSelection:
         self.app, self._server = app.__call__, server
         self._hosts, self._pages = hosts, pages
         self._sandboxes, self._tokens = server.sandboxes, server.tokens
-        self._residence = server.sandboxes.residence
+        self._has_store = server.sandboxes.persistence.has_store
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
@@ -57,9 +57,9 @@ class SandboxSelection:
         elif name is None:
             authorization = request.headers.get(b"authorization")
             name = None if authorization is None else self._sandbox_of(scope, authorization)
-            if name == DEFAULT and self._residence is None:
+            if name == DEFAULT and not self._has_store:
                 name = None
-        if self._residence is not None:
+        if self._has_store:
             return self._resident(name, rest, scope, receive, send)
         sandbox = self._sandboxes.default if name is None else self._sandboxes.choose(name)
         if sandbox is None:
@@ -100,23 +100,22 @@ class SandboxSelection:
         `other` is the sandbox that a control is about, which that server must have.
         """
         request: Request = scope[REQUEST]
-        residence = self._residence
-        assert residence is not None
+        sandboxes = self._sandboxes
         if name is None and not other:
             key = _key_in(request.headers.get(b"authorization", b""))
-            name = None if key is None else await residence.sandbox_of(key)
+            name = None if key is None else await sandboxes.sandbox_of(key)
         began, wanted = monotonic(), other or name or DEFAULT
-        while isinstance(found := await residence.locate(wanted), str):
+        while isinstance(found := await sandboxes.locate(wanted), str):
             scope[HOLDER] = Holder(found, wanted)
             try:
                 return await self.app(scope, receive, send)
             except NotThere as error:
-                residence.forget(wanted)
+                sandboxes.forget_holder(wanted)
                 receive = _take_back(scope, error, began)
             with self._server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
-            found = self._sandboxes.choose(name or DEFAULT) or self._sandboxes.default
+            found = sandboxes.choose(name or DEFAULT) or sandboxes.default
         if found is None:
             return await self._first(wanted, rest, scope, receive, send)
         return await self._go_on(found, rest, scope, receive, send)

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from ...core.problem import unwritten
 from ...core.slices import BackgroundWorker
-from ...storage.database import Database, Session, StoreError
+from ...storage.database import Database, Session
 
 T = TypeVar("T")
 
@@ -15,39 +15,33 @@ class Beside:
 
     def __init__(self, store: Database) -> None:
         self._store, self._worker = store, BackgroundWorker()
-        self._session: Session | None = None
-        self._is_old = False
+        self._idle: Session | None = None  # the connection while no work has it
 
     async def run(self, work: Callable[[Session], T]) -> T:
-        """Run work. Raises Unavailable."""
+        """Run work. Raises Unavailable. A connection that has failed is not used again."""
 
         def run() -> T:
             try:
-                if self._is_old:
-                    self.close()
-                if self._session is None:
-                    self._session = self._store.session()
-                return work(self._session)
-            except StoreError:  # which may be that the connection is broken
-                self.close()
-                raise
+                session, self._idle = self._idle or self._store.session(), None
+                try:
+                    result = work(session)
+                except BaseException:
+                    session.close()
+                    raise
             except self._store.errors as error:
-                self.close()
                 raise unwritten(self._store.reason(error)) from None
+            self._idle = session
+            return result
 
         return await self._worker.beside(run)
 
-    async def close_after(self) -> None:
-        """Close the connection after the work that is under way."""
+    async def ended(self) -> None:
+        """Wait for the work that is under way."""
         await self._worker.beside(self.close)
 
-    def renew(self) -> None:
-        """Have the next work open another connection, whatever is under way."""
-        self._is_old = True
-
     def close(self) -> None:
-        """Close the connection; further work opens another one."""
-        session, self._session, self._is_old = self._session, None, False
+        """Close the connection that no work has; further work opens another one."""
+        session, self._idle = self._idle, None
         if session is not None:
             session.close()
 

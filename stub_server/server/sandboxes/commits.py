@@ -10,29 +10,19 @@ unloaded, and opened again with what the store has.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
-
-import orjson
 
 from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
-from ...storage.database import (
-    Batch,
-    Database,
-    KeptState,
-    NamedState,
-    Session,
-    Statement,
-    one_line,
-)
+from ...storage.database import Change, Database, KeptState, Session, one_line
 from ...storage.lines import chunks_of, step_line
-from ...storage.sql import STEPS, chained, keys_entered, place_of
-from ...storage.state import SandboxState, capture
+from ...storage.sql import chained, keys_entered, place_of
+from ...storage.state import capture
 from .beside import Beside, Lines
 from .making import SandboxFactory
 from .pending import Pending, Stored
@@ -52,14 +42,15 @@ class Commits:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
             self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Stored] = {}
-        self._pending = Pending()  # steps that are to be committed next
-        self._changes: list[Pending] = []  # changes to be committed, each by itself
-        self._flying: list[Pending] = []  # being committed, steps first
+        # by the numbers of the sandboxes: what is committed next, and what is being committed
+        self._next: dict[int, Pending] = {}
+        self._flying: dict[int, Pending] = {}
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
         # while there is anything that is not stored yet
         self.committing: asyncio.Task[None] | None = None
+        self._begun = 0.0  # when the oldest change came that is not stored: monotonic seconds
 
     def _follow(self, stored: Stored) -> None:
         """Store every further step of a sandbox."""
@@ -68,13 +59,12 @@ class Commits:
         sandbox.status.is_halted = self.failure is not None
 
         def write(step: Step) -> None:
-            self._check_written()
-            pending = self._pending
-            stored.newest = step.number
-            pending.touched[stored.number] = stored
-            self._commit_soon()
+            self.check_written()
+            pending = self._pending(stored)
             if not sandbox.log.has_room(step.size):
-                self._rewrite_soon(stored)
+                pending.is_renewed = True
+                stored.state_step, stored.size = step.number, 0
+                stored.contract = self.factory.contract
                 return
             line = step_line(step)
             stored.chain = chained(line, stored.chain)
@@ -85,66 +75,60 @@ class Commits:
 
         sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
 
-    def _rewrite_soon(self, stored: Stored) -> None:
-        """Store the state of a sandbox with the next commit, in place of all of its steps."""
-        self._pending.rewritten[stored.number] = stored
-        stored.renewals += 1
-        stored.size, stored.contract = 0, self.factory.contract
-        for change in self._changes:
-            if change is stored.rewriting:  # which would store an earlier state after it
-                change.changes.clear()
-
-    def _commit_soon(self) -> None:
+    def _pending(self, stored: Stored) -> Pending:
+        """What is committed next of a sandbox, to be added to before anything else is done."""
+        pending = self._next.get(stored.number)
+        if pending is None:
+            pending = self._next[stored.number] = Pending(number=stored.number, stored=stored)
         if self.committing is None:
-            self._pending.begun = monotonic()
+            self._begun = monotonic()
             self.committing = asyncio.create_task(self._commit())
+        return pending
 
     async def _commit(self) -> None:
-        """Commit until nothing is left: what steps have touched, then each change by itself."""
-        while self._pending.touched or self._changes:
-            self._flying = [self._pending, *self._changes]
-            self._pending, self._changes = Pending(), []
+        """Commit until nothing is left."""
+        while self._next:
+            begun = monotonic()
+            self._flying, self._next = self._next, {}
             try:
-                for pending in self._flying:
-                    if pending.touched or pending.is_atomic:
-                        await self._commit_one(pending)
+                await self._commit_flying()
             except Exception as error:  # a defect must not look like a commit
                 await self._fail(error)
-        self.committing, self._flying = None, []
+            self._begun = begun
+        self.committing, self._flying = None, {}
 
-    async def _commit_one(self, pending: Pending) -> None:
-        pending.add_rows()
-        if pending.rewritten:
-            await self._rewrite_in(pending)
-        lost: Collection[int] = ()
-        try:
-            lost = await self.store.commit(pending)
-        except self.store.errors as error:
-            if not (pending.is_atomic and self.store.is_duplicate(error)):
-                raise
-            pending.is_duplicate = True
-        for number, _, kept in pending.rows:
-            if number not in lost:
-                pending.touched[number].committed = kept.newest, kept.chain
-        for stored in (*pending.touched.values(), *pending.gone):
-            if stored.number in lost:
-                self._lose(stored, is_undone=stored.committed[0] < stored.newest)
+    async def _commit_flying(self) -> None:
+        flying = [*self._flying.values()]
+        for pending in flying:
+            pending.complete()
+        await self._renew([pending for pending in flying if pending.is_renewed])
+        lost = await self.store.commit(flying)
+        for pending in flying:
+            stored = pending.stored
+            if pending.number not in lost:
+                stored.committed = 0 if pending.row is None else pending.row.newest
+            elif stored.committed is not None:
+                self._lose(stored, is_undone=stored.committed < stored.entry.sandbox.log.number)
                 pending.failure = unwritten(
                     "the sandbox no longer exists, or another server has it"
                 )
-        pending.known.set()
+            pending.known.set()
 
-    async def _rewrite_in(self, pending: Pending) -> None:
+    async def _renew(self, renewed: Sequence[Pending]) -> None:
         """Store the present states of sandboxes in place of their steps."""
-        every = list(pending.rewritten.values())
-        chains = [stored.chain for stored in every]
-        written = await self.write(*(stored.entry.sandbox for stored in every))
-        for stored, chain, state in zip(every, chains, written, strict=True):
-            pending.states[stored.number] = self._in_place_of_steps(stored, state, chain)
-            stored.state_size = state.size
-        pending.steps = [
-            step for step in pending.steps if step[0] >> STEPS not in pending.rewritten
-        ]
+        if renewed:
+            chains = [pending.stored.chain for pending in renewed]
+            states = await self.write(*(pending.stored.entry.sandbox for pending in renewed))
+            for pending, state, chain in zip(renewed, states, chains, strict=True):
+                self._add_state(pending, state, chain)
+
+    def _add_state(self, pending: Pending, state: KeptState, chain: int) -> None:
+        """Store a state of a sandbox in place of the steps that led to it."""
+        pending.stored.state_size = state.size
+        last = place_of(pending.number, state.step)
+        pending.steps = [step for step in pending.steps if step[0] > last]
+        pending.statements += sql.state_entered(pending.number, state._replace(chain=chain))
+        pending.statements.append(sql.steps_ended(pending.number, state.step))
 
     async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
         """Write the present states of sandboxes, beside the requests, for what is committed to
@@ -154,18 +138,15 @@ class Commits:
         """
         if not self.has_store:
             return []
-        self._check_written()
+        self.check_written()
         states = list(map(capture, sandboxes))
-        return await self._lines.writing.run(lambda session: written(session, states))
 
-    def _in_place_of_steps(self, stored: Stored, state: KeptState, chain: int) -> list[Statement]:
-        changes = sql.state_entered(stored.number, self._own(state, chain))
-        return [*changes, sql.steps_ended(stored.number, state.step)]
+        def written(session: Session) -> list[KeptState]:
+            return [
+                sql.write_state(session, state.log.number, chunks_of(state)) for state in states
+            ]
 
-    def _own(self, state: KeptState, chain: int) -> NamedState:
-        return NamedState(
-            "", orjson.dumps({"contract": self.factory.contract}).decode(), chain, state
-        )
+        return await self._lines.writing.run(written)
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""
@@ -182,36 +163,7 @@ class Commits:
             del self._stored[sandbox.name]
             self.on_lost(sandbox)
 
-    def _change_soon(
-        self,
-        changes: Iterable[Statement] = (),
-        stored: Stored | None = None,
-        ends: Sequence[Stored] = (),
-    ) -> Pending:
-        numbers = [each.number for each in ends]
-        change = Pending([*changes], is_atomic=True, ends=numbers, gone=ends)
-        if stored is not None:
-            change.touched[stored.number] = stored
-        self._changes.append(change)
-        self._commit_soon()
-        return change
-
-    async def _changed(
-        self,
-        changes: Iterable[Statement] = (),
-        stored: Stored | None = None,
-        ends: Sequence[Stored] = (),
-    ) -> bool:
-        """Make a change, and wait until it is stored; False where a name is taken.
-
-        Raises Unavailable.
-        """
-        self._check_written()
-        change = self._change_soon(changes, stored, ends)
-        await change.outcome()
-        return not change.is_duplicate
-
-    def _check_written(self) -> None:
+    def check_written(self) -> None:
         """Check that the store can be written. Raises Unavailable."""
         if self.failure is not None:
             raise self.failure.again()
@@ -226,37 +178,34 @@ class Commits:
         stored = self._stored.get(sandbox.name)
         if stored is None or stored.entry.sandbox is not sandbox:
             return
-        newest = stored.newest
-        for pending in (self._pending, *self._flying[:1]):
-            if stored.number in pending.touched:
-                await pending.known.wait()
-                if pending.failure is not None and stored.committed[0] < newest:
-                    raise pending.failure.again()
-                return
+        pending = self._next.get(stored.number) or self._flying.get(stored.number)
+        if pending is not None:
+            await pending.outcome()
 
-    def store_row_soon(self, name: str, keys: Sequence[str] = ()) -> None:
+    def store_row_soon(self, name: str, keys: Sequence[str] = ()) -> Pending | None:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do
         not wait for that.
         """
         stored = self._stored.get(name)
-        if stored is not None:
-            self._pending.touched[stored.number] = stored
-            self._pending.changes += keys_entered(keys, stored.number)
-            self._commit_soon()
+        if stored is None:
+            return None
+        pending = self._pending(stored)
+        pending.statements += keys_entered(keys, stored.number)
+        return pending
 
     async def store_row(self, sandbox: Sandbox) -> None:
         """Store the row of a sandbox, and wait for that. Raises Unavailable."""
-        stored = self._stored.get(sandbox.name)
-        if stored is not None:
-            await self._changed(stored=stored)
+        self.check_written()
+        pending = self.store_row_soon(sandbox.name)
+        if pending is not None:
+            await pending.outcome()
 
     @property
     def lag(self) -> float:
         """How many seconds the oldest change has waited to be stored."""
         if self.committing is None:
             return 0.0
-        oldest, *_ = *self._flying, self._pending
-        return monotonic() - oldest.begun
+        return monotonic() - self._begun
 
     async def _fail(self, error: Exception) -> None:
         """Unload the sandboxes that the store may have otherwise, and wait until it can be written.
@@ -266,14 +215,12 @@ class Commits:
         """
         self.failure = failure = unwritten(self.store.reason(error))
         log.error("the store cannot be written, and changes are refused (%s)", one_line(error))
-        every = (*self._flying, self._pending, *self._changes)
-        self._flying, self._pending, self._changes = [], Pending(), []
-        failed = [pending for pending in every if not pending.known.is_set()]
+        failed = [*self._flying.values(), *self._next.values()]
+        self._flying, self._next = {}, {}
         for pending in failed:
-            # a broken connection leaves open whether a change was made
-            if pending.steps or pending.rewritten or self.is_shared:
-                for stored in (*pending.touched.values(), *pending.gone):
-                    self._lose(stored)
+            self._lose(pending.stored)
+            if pending.replaced is not None:  # which may be gone: nobody knows what was committed
+                self._lose(pending.replaced)
             pending.failure = failure
         for stored in self._stored.values():
             stored.entry.sandbox.status.is_halted = True
@@ -299,16 +246,9 @@ class Commits:
         try:
             await self.store.recover()
             for beside in self._lines:  # their connections may be as broken
-                beside.renew()
-            await self.store.commit(Batch([sql.probe()]))
+                beside.close()
+            await self.store.commit([Change(0, statements=[sql.probe()])])
         except Exception as error:
             log.debug("the store still cannot be written (%s)", error)
             return False
         return True
-
-
-def written(session: Session, states: Iterable[SandboxState]) -> list[KeptState]:
-    """Write states that nothing refers to yet."""
-    return [
-        sql.write_state(session, state.sandbox.log.number, chunks_of(state)) for state in states
-    ]

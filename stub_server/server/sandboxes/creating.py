@@ -20,7 +20,6 @@ from .generations import Generations
 from .loaded import LoadedSandboxes
 from .making import SandboxFactory
 from .persistence import Persistence
-from .residence import Residence
 
 MOST, MOST_CREATIONS = 1_000, 64
 
@@ -38,8 +37,6 @@ class MadeSandboxes(LoadedSandboxes):
         self._named = count(persistence.epoch + 1)  # counts the names that are made up
         self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
         self._started, self._begun = wall_ms(), count(1)
-        # set with a store, which may have sandboxes that are not in memory
-        self.residence: Residence | None = None
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False
@@ -100,13 +97,25 @@ class MadeSandboxes(LoadedSandboxes):
         `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
-        generation = self.generations.first(name)
-        sandbox = self.factory.empty(name, generation, scenario, seed, now)
-        await self.factory.begin(sandbox)
-        begin_with(sandbox, sandbox.settings, settings)
-        if now is not None:
-            sandbox.origin.first_clock = (now, True)
+        sandbox = await self._seeded(
+            self.factory.empty(name, self.generations.first(name), scenario, seed, now),
+            None if now is None else (now, True),
+            self.factory.rules.settings._replace(**(settings or {})),
+        )
         return await self._admit(sandbox, None, ttl)
+
+    async def _seeded(
+        self, sandbox: Sandbox, first_clock: tuple[int, bool] | None, settings: SandboxSettings
+    ) -> Sandbox:
+        """An empty sandbox, seeded, as it is to begin: with settings, and with a clock other than
+        the server's where one is given.
+        """
+        await self.factory.begin(sandbox)
+        sandbox.origin.first_clock = first_clock
+        if first_clock is not None and not first_clock[1]:
+            sandbox.clock.set(sandbox.clock.resumed())
+        sandbox.settings = sandbox.origin.first_settings = settings
+        return sandbox
 
     async def create_beside(
         self, name: str | None, **beginning: Any
@@ -125,19 +134,18 @@ class MadeSandboxes(LoadedSandboxes):
 
     def _check_creations(self, name: str) -> None:
         """Check that a sandbox can be created beside others. Raises Conflict."""
-        under_way = [each for each, task in self._creations.items() if not task.done()]
-        if name in under_way:
+        creation = self._creations.get(name)
+        if creation is not None and not creation.done():
             raise duplicate_name(name)
-        if len(under_way) >= MOST_CREATIONS:
+        if len(self._creations) >= MOST_CREATIONS:  # nobody has asked why some of them failed
+            for each in [each for each, task in self._creations.items() if task.done()]:
+                del self._creations[each]
+        if len(self._creations) >= MOST_CREATIONS:
             message = (
                 f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when"
                 " one is ready."
             )
             raise Conflict.at("name", message, "too_many_sandboxes")
-        # nobody has asked why the others failed
-        if len(self._creations) >= 2 * MOST_CREATIONS:
-            for each in self._creations.keys() - set(under_way):
-                del self._creations[each]
 
     async def _create_announced(self, name: str, **beginning: Any) -> Entry:
         try:
@@ -198,7 +206,7 @@ class MadeSandboxes(LoadedSandboxes):
 
         Raises NotFound, Unavailable.
         """
-        if self.residence is not None and isinstance(await self.residence.locate(name), str):
+        if isinstance(await self.locate(name), str):
             raise gone()  # another server has it
         return self.entry(name)
 
@@ -232,7 +240,7 @@ class MadeSandboxes(LoadedSandboxes):
         """Whether there is a sandbox of a name, in memory or not. Raises Unavailable."""
         if self.find(name) is not None:
             return True
-        return self.residence is not None and await self.persistence.query(
+        return self.persistence.has_store and await self.persistence.query(
             partial(sql.has, name=name)
         )
 
@@ -275,11 +283,6 @@ class MadeSandboxes(LoadedSandboxes):
         """Give the events of a sandbox ids that no earlier event had."""
         entry.incarnation = f"{self._started:x}-{next(self._begun)}"
         entry.origin_events = entry.sandbox.events.raised
-
-
-def begin_with(sandbox: Sandbox, settings: SandboxSettings, changes: Body | None) -> None:
-    """Have a sandbox begin with settings, of which some are changed."""
-    sandbox.settings = sandbox.origin.first_settings = settings._replace(**(changes or {}))
 
 
 def _none(name: str, error: Refusal) -> NotFound:

@@ -1,19 +1,20 @@
 """Names of sandboxes, what the server knows of each, and of their records, keys and snapshots."""
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
+
+import orjson
 
 from ...core.ids import named_uuid
 from ...core.problem import Conflict, NotFound
 from ...engine.kept import Budget
-from ...engine.sandbox import DEFAULT, Sandbox
+from ...engine.sandbox import DEFAULT, SILENT, Sandbox
+from ...storage.database import Kept
 from ...storage.package import BadFile
-from ...storage.state import Snapshot
+from ...storage.state import MOST_SNAPSHOTS, Snapshot
 from ...webhooks.inbox import Inbox
 
-MOST_SNAPSHOTS = 20  # also of a file
 MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
 NAMING = (
     "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a"
@@ -177,6 +178,49 @@ class Entry:
     uses: int = 0  # requests to it in this process, without the one that created it
     keys: Collection[str] | None = None  # those by which a store finds it
 
+    def row(self, chain: int = 0, contract: str = "") -> Kept:
+        """The row of the sandbox in a store; `chain` is the sum of its newest step."""
+        sandbox = self.sandbox
+        about = {
+            "parent": self.parent,
+            "on_first_use": self.created_on_first_use,
+            "incarnation": self.incarnation,
+            "origin_events": self.origin_events,
+            "generation": sandbox.origin.generation,
+            "contract": contract,
+            "held": sandbox.status.held_before,
+            "scenario": sandbox.origin.scenario,
+            "seed": sandbox.origin.seed,
+            "records": records_of(sandbox),
+            "clock": tuple(sandbox.clock.recorded),
+        }
+        return Kept(
+            sandbox.name,
+            self.created_at,
+            self.expires_at,
+            self.last_used_at,
+            _next_due(sandbox),
+            sandbox.log.number,
+            chain,
+            orjson.dumps(about).decode(),
+        )
+
+
+def _next_due(sandbox: Sandbox) -> int | None:
+    """When the next delivery of a sandbox is due, in ms of the machine; None where none is, or its
+    clock is frozen.
+    """
+    timers, clock = sandbox.timers, sandbox.clock
+    if clock.frozen or sandbox.status.held_before == SILENT:
+        return None
+    due = [timer[0] for timer in timers.claimed.values()]
+    attempt = timers.next_attempt()
+    if attempt is not None:
+        due.append(attempt)
+    if not due:
+        return None
+    return min(due) - clock.state.offset
+
 
 class Keyring(dict[str, str]):
     """The names of sandboxes by their keys: digests of private keys, and public keys.
@@ -185,21 +229,13 @@ class Keyring(dict[str, str]):
     away. This only says where to look; the sandbox decides whether the key is valid.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._owned: dict[str, set[str]] = defaultdict(set)
-
     def add(self, sandbox: str, keys: Iterable[str]) -> None:
         """Keys that a sandbox has."""
         for key in keys:
-            if self.setdefault(key, sandbox) == sandbox:
-                self._owned[sandbox].add(key)
+            self.setdefault(key, sandbox)
 
     def forget(self, sandbox: str, keys: Collection[str] | None = None) -> None:
         """Forget keys that a sandbox had: all of a deleted one."""
-        owned = self._owned.pop(sandbox, set())
-        if keys is not None:
-            self._owned[sandbox] = owned.difference(keys)
-            owned.intersection_update(keys)
-        for key in owned:
-            del self[key]
+        for key, owner in list(self.items()):
+            if owner == sandbox and (keys is None or key in keys):
+                del self[key]

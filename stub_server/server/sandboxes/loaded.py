@@ -1,17 +1,33 @@
-"""The sandboxes that are in memory: found by name, put there, and removed."""
+"""The sandboxes in memory: found by name or opened from the store, put there, and removed."""
 
+import asyncio
 from collections.abc import Callable
+from functools import partial
+from time import monotonic
 
 from ...core.clock import wall_ms
-from ...core.problem import NotFound
+from ...core.log import log
+from ...core.problem import NotFound, Refusal, store_unavailable
+from ...core.slices import BackgroundWorker
 from ...engine.sandbox import DEFAULT, Sandbox
-from .entry import Entry, Keyring, folded, keys_of
+from ...storage import sql
+from ...storage.database import StoreError
+from .entry import Entry, Keyring, folded, is_name, keys_of
 from .generations import Generations
+from .pending import Pending
 from .persistence import Persistence
+
+REMEMBERED = 1.0  # seconds for which it is remembered which server has a sandbox
+# seconds between two searches for deliveries that are due in sandboxes that no server has in memory
+SCAN = 1.0
 
 
 class LoadedSandboxes:
-    """Sandboxes by name. One that has expired is deleted when it is looked for."""
+    """Sandboxes by name. One that has expired is deleted when it is looked for.
+
+    Those of a store may not be in memory, since other servers have them, or a failed commit has
+    unloaded them.
+    """
 
     def __init__(
         self, on_due: Callable[[Sandbox], None], persistence: Persistence, generations: Generations
@@ -20,9 +36,13 @@ class LoadedSandboxes:
         due in one.
         """
         self._on_due, self.persistence, self.generations = on_due, persistence, generations
+        persistence.on_lost = self.unload
         self.keyring = Keyring()
         self._entries: dict[str, Entry] = {}
         self.default: Sandbox  # the sandbox that is there from the start
+        self._elsewhere: dict[str, tuple[str, float]] = {}
+        self._openings = BackgroundWorker()
+        self._scanning: asyncio.Task[None] | None = None
 
     def _found(self, name: str) -> Entry | None:
         """What is known of a sandbox, if it is there and has not expired."""
@@ -74,6 +94,77 @@ class LoadedSandboxes:
         """The sandboxes that are in memory, those made first first."""
         return [entry.sandbox for entry in self._entries.values()]
 
+    # -- those of the store
+
+    async def sandbox_of(self, key: str) -> str | None:
+        """The sandbox of an API key, by a private key's digest or a public key.
+
+        Raises Unavailable.
+        """
+        return self.keyring.get(key) or await self.persistence.query(
+            lambda session: sql.sandbox_with(session, key)
+        )
+
+    async def locate(self, name: str) -> Sandbox | str | None:
+        """A sandbox; the address of the server that has it; None where there is none of this name.
+
+        Raises Unavailable.
+        """
+        found = self.choose(name)
+        if found is not None or not self.persistence.has_store:
+            return found
+        name = folded(name)
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        if until > monotonic():
+            return address
+        if is_name(name) is None:  # PostgreSQL refuses some texts
+            return None
+        async with self._openings.own(name):  # else two requests would open it twice
+            return self.choose(name) or await self._open(name)
+
+    async def _open(self, name: str) -> Sandbox | str | None:
+        try:
+            opened = await self.persistence.open(name)
+        except StoreError as error:
+            log.error("%s", error)
+            raise store_unavailable(
+                f"The sandbox {name} cannot be opened. The server's log says why."
+            ) from None
+        if isinstance(opened, str):
+            self._elsewhere[name] = opened, monotonic() + REMEMBERED
+            return opened
+        if opened is not None:
+            self.put(opened)
+        return self.choose(name)
+
+    def forget_holder(self, name: str) -> None:
+        """Forget which server has a sandbox."""
+        self._elsewhere.pop(folded(name), None)
+
+    def start(self) -> None:
+        """Start to store sandboxes beside the requests, and to search for deliveries that are due
+        in those that no server has in memory.
+        """
+        self.persistence.start()
+        if self.persistence.has_store:
+            self._scanning = asyncio.create_task(self._scan())
+
+    def stop(self) -> None:
+        """Stop to search."""
+        if self._scanning is not None:
+            self._scanning.cancel()
+
+    async def _scan(self) -> None:
+        while True:
+            await asyncio.sleep(SCAN)
+            try:
+                due = partial(sql.due, store=self.persistence.store, now=wall_ms())
+                for name in await self.persistence.query(due):
+                    if self.find(name) is None:
+                        await self.locate(name)
+            except Refusal as error:
+                log.debug("sandboxes whose deliveries are due could not be opened (%s)", error)
+
     # -- coming and going
 
     def put(self, entry: Entry) -> None:
@@ -89,15 +180,16 @@ class LoadedSandboxes:
         sandbox.status.on_due = self._on_due
         self._on_due(sandbox)
 
-    def forget(self, name: str) -> None:
+    def forget(self, name: str) -> Pending | None:
         """Delete a sandbox, if it is there and not the default one; the next use of its name
-        creates another.
+        creates another. Returns what deletes it from the store.
         """
-        if name != DEFAULT and name in self._entries:
-            self.persistence.delete_soon(name)
-            entry = self._entries.pop(name)
-            self.generations.delete(name, entry.sandbox.origin.generation)
-            self._leave(entry)
+        if name == DEFAULT or name not in self._entries:
+            return None
+        entry = self._entries.pop(name)
+        self.generations.delete(name, entry.sandbox.origin.generation)
+        self._leave(entry)
+        return self.persistence.delete(name)
 
     def unload(self, sandbox: Sandbox) -> None:
         """Remove a sandbox from memory; the store keeps it."""

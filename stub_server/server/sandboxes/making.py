@@ -13,13 +13,13 @@ from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
-from ...storage.admitting import Admitted, ReadSnapshot, admit
+from ...storage.admitting import Admitted, admit, read_lines
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
-from ...storage.package import damaged, unpack
+from ...storage.package import unpack
 from ...storage.reading import Empty, Reader
 from ...webhooks.inbox import Inbox
-from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, MOST_SNAPSHOTS, Snapshots
+from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Snapshots
 
 
 class SandboxFactory:
@@ -113,39 +113,22 @@ class SandboxFactory:
 
         Raises BadFile. `abroad` is as for `adopted`: a file does not say who chose its addresses.
         """
-        reading = unpack(file, check_line)
-        _, header = next(reading)  # a file without one is refused
+        lines = unpack(file, check_line)
+        _, header = next(lines)  # a file without one is refused
         contract, shared = header["contract"]["digest"], Body()
         rewrite = adopted(anew=not header["secrets"], abroad=abroad)
         empty = self.carried(generation, name)
 
-        def begin() -> Reader:
+        def begin(head: Body) -> Reader:
             return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
 
-        snapshots, requests = dict[str, ReadSnapshot](), list[Body]()
-        reader = own = begin()
-        for kind, body in reading:
-            if kind == "snapshot":
-                reader = begin()
-                _add_snapshot(snapshots, body, reader)
-            elif kind == "request":
-                requests.append(body)
-            elif kind == "later":
-                own.read_later(body)
-            elif kind != "recording":  # which a replay alone asks for
-                reader.read(kind, body)
-        return self._imported(own, snapshots, requests)
-
-    def _imported(
-        self, own: Reader, snapshots: dict[str, ReadSnapshot], requests: list[Body]
-    ) -> Admitted:
-        """The sandbox of a file that was read, with its journal."""
-        sandbox = own.state.sandbox
+        contents = read_lines(lines, begin)
+        sandbox = contents.own.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
             sandbox.clock.set(sandbox.clock.resumed())
-        found = admit(own, snapshots.values())
+        found = admit(contents)
         for trace in traces_of(
-            requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
+            contents.requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
         ):
             sandbox.journal.append(trace)
         sandbox.status.held_before = SILENT
@@ -195,10 +178,3 @@ class SandboxFactory:
         derive_signing_keys(sandbox)
         sandbox.status.held_before = sandbox.events.raised
         return sandbox
-
-
-def _add_snapshot(snapshots: dict[str, ReadSnapshot], head: Body, reader: Reader) -> None:
-    """Add a snapshot of a file. Raises BadFile."""
-    if head["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
-        raise damaged(f"one snapshot too many, {head['name']}")
-    snapshots[head["name"]] = head, reader

@@ -1,15 +1,15 @@
 """Reads sandboxes and their snapshots from a store."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any
 
 import orjson
 
 from ...core.record import Body
 from ...storage import sql
-from ...storage.admitting import ReadSnapshot, admit
-from ...storage.database import Damage, Kept, Session, StoreError
+from ...storage.admitting import admit, read_lines
+from ...storage.database import Damage, Kept, KeptState, Session, StoreError
 from ...storage.exports import adopted
 from ...storage.fitting import Fitting
 from ...storage.package import BadFile
@@ -27,20 +27,27 @@ def opened(
 
     Raises StoreError, and Damage where they are not as they were written.
     """
-    about = orjson.loads(kept.about)
+    about, shared = orjson.loads(kept.about), Body()
+    empty, rewrite = factory.carried(about["generation"]), adopted(anew=False)
+
+    def begin(head: Body) -> Reader:
+        contract, fitting = head.pop("contract", about["contract"]), None
+        if contract != factory.contract:
+            fitting = Fitting(factory.rules, contract)
+        return Reader(empty, rewrite, fitting, shared)
+
     try:
-        states = _read_states(factory, session, number, kept, about)
-        found = admit(states.own, states.snapshots, trusted=True)
+        states = sql.states(session, number)
+        sandbox, snapshots = admit(
+            read_lines(_lines(session, number, kept, states), begin), trusted=True
+        )
     except ValueError as error:
         raise _unreadable(error) from None
-    sandbox = found.sandbox
     if kept.newest or holder:  # no ids of requests that an earlier process has given
         sandbox.ids.requests = Random(
             f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}"
         )
     sandbox.status.held_before = about["held"]
-    # what follows is for the served contract: then its lines are of several, which has no name
-    contract = about["contract"] if about["contract"] == factory.contract else ""
     entry = Entry(
         sandbox,
         about["parent"],
@@ -53,41 +60,25 @@ def opened(
         about["origin_events"],
         keys=sql.keys_of(session, number),
     )
-    newest = kept.newest, kept.chain
-    stored = Stored(entry, number, contract, states.base_size, *newest, newest, states.steps_size)
-    return stored, found.snapshots
+    # what follows is for the served contract: then its lines are of several, which has no name
+    contract = about["contract"] if about["contract"] == factory.contract else ""
+    base, size = states[0], sql.size_of_steps(session, number)
+    stored = Stored(entry, number, contract, base.step, base.size, kept.chain, kept.newest, size)
+    return stored, snapshots
 
 
-class _States(NamedTuple):
-    """The lines of a sandbox and of its snapshots, read. `base_size` is that of the state that its
-    steps begin at, `steps_size` that of the steps, in bytes.
-    """
-
-    own: Reader
-    snapshots: list[ReadSnapshot]
-    base_size: int
-    steps_size: int
-
-
-def _read_states(
-    factory: SandboxFactory, session: Session, number: int, kept: Kept, about: Body
-) -> _States:
-    """Raises ValueError."""
-    shared = Body()
-    snapshots: list[ReadSnapshot] = []
-    for named in sql.states(session, number):
-        head = orjson.loads(named.about)
-        contract = head.pop("contract")
-        if not named.name and contract != about["contract"]:
-            contract = ""  # of several, with what follows
-        reader = _reader(factory, about["generation"], contract, shared)
-        _read(reader, sql.lines(session, named.state))
-        if named.name:
-            snapshots.append((head, reader))
-        else:
-            own, base = reader, named
-            size = _read(own, sql.steps_of(session, number, kept, base))
-    return _States(own, snapshots, base.state.size, size)
+def _lines(
+    session: Session, number: int, kept: Kept, states: Sequence[KeptState]
+) -> Iterator[tuple[str, Any]]:
+    """The lines of a sandbox, and then of its snapshots, as those of a file. Raises Damage."""
+    for state in states:
+        if state.name:
+            yield "snapshot", orjson.loads(state.about)
+        for line in sql.lines(session, state):
+            yield from orjson.loads(line).items()
+        if not state.name:
+            for line in sql.steps_of(session, number, kept, state):
+                yield from orjson.loads(line).items()
 
 
 def _unreadable(error: ValueError) -> Exception:
@@ -96,23 +87,3 @@ def _unreadable(error: ValueError) -> Exception:
         return Damage(f"its lines cannot be read: {error}")
     reasons = "\n  ".join(error.reasons)
     return StoreError(f"does not fit the contract that is served:\n  {reasons}")
-
-
-def _reader(factory: SandboxFactory, generation: str, contract: str, shared: Body) -> Reader:
-    """A reader of lines of this contract: those of another than the served one are converted to it
-    and validated.
-    """
-    fitting = None
-    if contract != factory.contract:
-        fitting = Fitting(factory.rules, contract)
-    return Reader(factory.carried(generation), adopted(anew=False), fitting, shared)
-
-
-def _read(reader: Reader, lines: Iterable[bytes]) -> int:
-    """Read lines; returns how many bytes they have. Raises ValueError."""
-    size = 0
-    for line in lines:
-        size += len(line)
-        ((kind, body),) = orjson.loads(line).items()
-        reader.read(kind, body)
-    return size

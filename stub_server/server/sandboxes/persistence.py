@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from secrets import randbits
 from typing import TypeVar
 
@@ -19,22 +19,21 @@ from ...core.record import Body
 from ...engine.sandbox import DEFAULT
 from ...storage import sql
 from ...storage.database import (
-    Batch,
+    Change,
     Damage,
     Database,
     KeptState,
-    NamedState,
     Session,
     Statement,
     StoreError,
     one_line,
 )
-from ...storage.state import Snapshot, capture
-from .commits import PAUSE, Commits, written
+from ...storage.state import Snapshot
+from .commits import PAUSE, Commits
 from .entry import Entry, keys_of
 from .making import SandboxFactory
 from .opening import opened
-from .pending import Stored
+from .pending import Pending, Stored
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
 T = TypeVar("T")
@@ -62,13 +61,9 @@ class Persistence(Commits):
             return
         with closing(self.store.session()) as session:
             names = [DEFAULT]
-            try:
-                if not self.is_shared:
+            if not self.is_shared:
+                with self._naming(""):
                     names = sql.names(session, most)
-            except self.store.errors as error:
-                raise StoreError(
-                    f"{self.store.name} cannot be read ({error}). {self.store.advice}"
-                ) from None
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
@@ -84,17 +79,16 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        address = await self.query(lambda session: self.store.claim(session, name))
-        if address is not None:
-            return address
-        found = await self._lines.opening.run(lambda session: self._open(session, name))
+        found: tuple[Stored, Sequence[Snapshot]] | str | None
+        found = await self.query(lambda session: self.store.claim(session, name))
+        if found is None:
+            found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         return self._entry(*found)
 
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
-        where = f"{self.store.name}: the sandbox {name}"
-        try:
+        with self._naming(f": the sandbox {name}"):
             address = self.store.claim(session, name)
             if address is not None:
                 return address
@@ -103,9 +97,16 @@ class Persistence(Commits):
                 return None
             number, kept = found
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                sql.commit(session, Batch(ends=[number]), self.store.holder)
+                sql.commit(session, [Change(number, ends=number)], self.store.holder)
                 return None
             return opened(self.factory, session, number, kept, self.store.holder)
+
+    @contextmanager
+    def _naming(self, what: str) -> Iterator[None]:
+        """Within it, something of the store is read: errors become a StoreError that names it."""
+        where = f"{self.store.name}{what}"
+        try:
+            yield
         except (Damage, self.store.errors) as error:
             raise StoreError(
                 f"{where} cannot be read ({one_line(error)}). {self.store.advice}"
@@ -128,68 +129,38 @@ class Persistence(Commits):
 
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
-        if self.has_store:
-            ends, own, before = [], 0, self._stored.get(entry.sandbox.name)
-            if before is not None:
-                ends.append(before)
-                own = before.number
-            # an earlier sandbox may have keys that a copy or a file brings
-            entry.keys = keys = list(keys_of(entry.sandbox))
-            others = await self.query(lambda session: sql.keys_of_others(session, keys, own))
-            if others:
-                entry.keys = set(keys).difference(others)
-            stored, changes = self._entering(entry, written, snapshots)
-            if not await self._changed(changes, ends=ends):
-                return False
-            self._follow(stored)
-        return True
-
-    def begin(self, entry: Entry, snapshots: Sequence[Snapshot] = ()) -> bool:
-        """Store the first sandbox of a new store, before any request is served. Raises StoreError.
-
-        False where another server of the store was quicker: its name is unique, so one of them has
-        it.
-        """
         if not self.has_store:
             return True
-        with closing(self.store.session()) as session:
-            try:
-                states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
-                stored, changes = self._entering(
-                    entry, written(session, map(capture, states)), snapshots
-                )
-                sql.commit(session, Batch(changes), self.store.holder)
-            except self.store.errors as error:
-                if self.store.is_duplicate(error):
-                    return False
-                raise StoreError(
-                    f"{self.store.name} cannot be written ({one_line(error)})."
-                ) from None
-        self._follow(stored)
-        return True
-
-    def _entering(
-        self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot]
-    ) -> tuple[Stored, list[Statement]]:
+        before = self._stored.get(entry.sandbox.name)
+        own = 0 if before is None else before.number
+        # an earlier sandbox may have keys that a copy or a file brings
+        entry.keys = keys = list(keys_of(entry.sandbox))
+        theirs = await self.query(lambda session: sql.keys_of_others(session, keys, own))
+        if theirs:
+            entry.keys = set(keys).difference(theirs)
+        self.check_written()
         # as many bits as a step's place has left for it
         number, (state, *others) = randbits(31), written
-        stored = Stored(
-            entry, number, self.factory.contract, state.size, state.step, 0, (state.step, 0)
-        )
-        changes = [sql.entered(number, stored.row(state.step, 0), self.store.holder)]
-        changes += sql.keys_entered(list(keys_of(entry.sandbox)), number)
-        changes += sql.state_entered(number, self._own(state, 0))
+        contract = self.factory.contract
+        stored = Stored(entry, number, contract, state.step, state.size, 0, None)
+        pending = self._pending(stored)
+        if before is not None:
+            pending.replaced, pending.ends = before, before.number
+        pending.statements += sql.keys_entered(keys, number)
+        pending.statements += sql.state_entered(number, state)
         for snapshot, other in zip(snapshots, others, strict=True):
-            changes += self._snapshot_entered(number, snapshot, other)
-        return stored, changes
+            pending.statements += self._snapshot_entered(number, snapshot, other)
+        if not await pending.outcome():
+            return False
+        self._follow(stored)
+        return True
 
     def _snapshot_entered(
         self, number: int, snapshot: Snapshot, state: KeptState
     ) -> list[Statement]:
         about = snapshot.head | {"contract": self.factory.contract}
-        return sql.state_entered(
-            number, NamedState(snapshot.name, orjson.dumps(about).decode(), 0, state)
-        )
+        named = state._replace(name=snapshot.name, about=orjson.dumps(about).decode())
+        return sql.state_entered(number, named)
 
     async def announce(self, name: str) -> None:
         """Let other servers of the store know that this one is creating a sandbox.
@@ -210,19 +181,14 @@ class Persistence(Commits):
                     lambda session: self.store.end_announcement(session, name)
                 )
 
-    async def delete(self, name: str) -> None:
-        """Delete a sandbox from the store. Raises Unavailable."""
-        stored = self._stored.get(name)
-        if stored is not None:
-            await self._changed(ends=[stored])
-            if self._stored.get(name) is stored:  # and not the next one of its name
-                del self._stored[name]
-
-    def delete_soon(self, name: str) -> None:
-        """Delete a sandbox from the store, and do not wait for that."""
+    def delete(self, name: str) -> Pending | None:
+        """Delete a sandbox from the store; what that is done with, where there is a store."""
         stored = self._stored.pop(name, None)
-        if stored is not None:
-            self._change_soon(ends=[stored])
+        if stored is None:
+            return None
+        pending = self._pending(stored)
+        pending.ends = stored.number
+        return pending
 
     @property
     def lease(self) -> float | None:
@@ -251,10 +217,10 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.is_shared:  # a commit whose connection broke may still come
-            self._check_written()
-        for change in (*self._flying, *self._changes):
-            if change.ends:
-                await change.known.wait()
+            self.check_written()
+        for pending in (*self._flying.values(), *self._next.values()):
+            if pending.ends is not None:
+                await pending.known.wait()
         return await self._lines.reading.run(work)
 
     # -- snapshots
@@ -270,11 +236,11 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
-            stored = self._stored.get(entry.sandbox.name)
-            if stored is not None:
-                await self._changed(
-                    self._snapshot_entered(stored.number, snapshot, *written), stored
-                )
+            self.check_written()
+            pending = self.store_row_soon(entry.sandbox.name)
+            if pending is not None:
+                pending.statements += self._snapshot_entered(pending.number, snapshot, *written)
+                await pending.outcome()
             entry.snapshots.keep(snapshot)
             return True
 
@@ -284,9 +250,11 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 raise gone()
             entry.snapshots.get(name)
-            stored = self._stored.get(entry.sandbox.name)
-            if stored is not None:
-                await self._changed([sql.state_ended(stored.number, name)], stored)
+            self.check_written()
+            pending = self.store_row_soon(entry.sandbox.name)
+            if pending is not None:
+                pending.statements.append(sql.state_ended(pending.number, name))
+                await pending.outcome()
             entry.snapshots.drop(name)
 
     # -- beside the requests
@@ -303,10 +271,9 @@ class Persistence(Commits):
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
-        if self.has_store and self.failure is None:
-            for stored in self._stored.values():
-                self._pending.touched[stored.number] = stored
-            self._commit_soon()
+        if self.failure is None:
+            for name in self._stored:
+                self.store_row_soon(name)
         while self.committing is not None and self.failure is None:
             await asyncio.wait((self.committing,), timeout=PAUSE)
         if self.committing is not None:
@@ -314,7 +281,7 @@ class Persistence(Commits):
         if self.has_store:
             for beside in self._lines:
                 with suppress(TimeoutError):  # its thread may still be within a transaction
-                    await asyncio.wait_for(beside.close_after(), CLOSING)
+                    await asyncio.wait_for(beside.ended(), CLOSING)
         self.close()
 
     def close(self) -> None:
@@ -349,14 +316,13 @@ class Persistence(Commits):
         """Write the present state of a sandbox, from which it is opened next time, in
         place of its steps.
         """
-        size, chain, renewals = stored.size, stored.chain, stored.renewals
+        size, chain = stored.size, stored.chain
         (state,) = await self.write(stored.entry.sandbox)
         is_there = self._stored.get(stored.entry.sandbox.name) is stored
-        if is_there and stored.renewals == renewals:  # else a newer state is stored
-            self._check_written()
-            changes = self._in_place_of_steps(stored, state, chain)
-            stored.rewriting = self._change_soon(changes, stored)
-            await stored.rewriting.outcome()
-        if stored.renewals == renewals:
+        if is_there and state.step > stored.state_step:  # else a newer state is stored
+            self.check_written()
+            stored.state_step, stored.contract = state.step, self.factory.contract
             stored.size -= size
-            stored.state_size, stored.contract = state.size, self.factory.contract
+            pending = self._pending(stored)
+            self._add_state(pending, state, chain)
+            await pending.outcome()

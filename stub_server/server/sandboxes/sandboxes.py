@@ -2,9 +2,10 @@
 rotation and rewind.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 
 from ...core.clock import iso
@@ -25,7 +26,7 @@ from ...storage import sql
 from ...storage.database import Kept
 from ...storage.package import read_file
 from ...storage.state import Snapshot
-from .creating import MOST, MadeSandboxes, begin_with
+from .creating import MOST, MadeSandboxes
 from .entry import Entry, folded, keys_of, records_of
 
 
@@ -74,11 +75,17 @@ class Sandboxes(MadeSandboxes):
             sandbox, snapshots = self.factory.read(DEFAULT, generation, file, abroad=False)
         entry = self._entry(sandbox, None)
         entry.snapshots.check_room_instead(snapshots)
-        if not self.persistence.begin(entry, snapshots):
+        # before any request is served, and so with an event loop of its own
+        if self.persistence.has_store and not asyncio.run(self._put(entry, snapshots)):
             return False
         self.put(entry)
         entry.snapshots.keep(*snapshots)
         return True
+
+    async def _put(self, entry: Entry, snapshots: Sequence[Snapshot]) -> bool:
+        states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
+        written = await self.persistence.write(*states)
+        return await self.persistence.put(entry, written, snapshots)
 
     # -- finding
 
@@ -113,7 +120,7 @@ class Sandboxes(MadeSandboxes):
         for entry in self.entries():
             if glob(pattern, entry.sandbox.name):
                 found.append(entry)
-        if self.residence is not None:
+        if self.persistence.has_store:
             for row in await self.persistence.query(sql.listed):
                 if row.name not in self._entries and glob(pattern, row.name):
                     found.append(row)
@@ -148,20 +155,20 @@ class Sandboxes(MadeSandboxes):
         those that differ from the ones that it began with. Raises NotFound.
         """
         origin = self.entry(name).sandbox.origin
-        if seed is None:
-            seed = origin.seed
         first_clock = origin.first_clock
         if now is not None:
             first_clock = (now, True)
-        begins, stands = first_clock or (None, True)
-        sandbox = self.factory.empty(
-            name, origin.generation, scenario or origin.scenario, seed, begins
+        sandbox = await self._seeded(
+            self.factory.empty(
+                name,
+                origin.generation,
+                scenario or origin.scenario,
+                origin.seed if seed is None else seed,
+                None if first_clock is None else first_clock[0],
+            ),
+            first_clock,
+            origin.first_settings._replace(**(settings or {})),
         )
-        await self.factory.begin(sandbox)
-        sandbox.origin.first_clock = first_clock
-        if not stands:
-            sandbox.clock.set(sandbox.clock.resumed())
-        begin_with(sandbox, origin.first_settings, settings)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
@@ -280,8 +287,10 @@ class Sandboxes(MadeSandboxes):
             raise Conflict.at("sandboxName", message, "sandbox_protected", where="path")
         async with self.persistence.changing:
             name = (await self._present(name)).sandbox.name
-            await self.persistence.delete(name)
-            self.forget(name)
+            self.persistence.check_written()
+            deleted = self.forget(name)
+            if deleted is not None:
+                await deleted.outcome()
 
     # -- time
 
@@ -314,11 +323,10 @@ def _drop_keys(
     sandbox: Sandbox, cause: Cause, keys: Sequence[tuple[Store, Record]]
 ) -> Sliced[None]:
     """Delete API keys, with a pause after each step."""
-    for begin in range(0, len(keys), MOST_CHANGED):
-        some = keys[begin : begin + MOST_CHANGED]
-        for store, group in groupby(some, itemgetter(0)):
+    for store, group in groupby(keys, itemgetter(0)):
+        while some := list(islice(group, MOST_CHANGED)):
             draft = Draft(sandbox, store, cause)
-            for _, record in group:
+            for _, record in some:
                 row = draft.open(store.api_keys, record.id)
                 if row is not None:  # nobody has deleted it meanwhile
                     drop_key(draft, row)

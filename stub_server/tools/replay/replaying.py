@@ -19,7 +19,7 @@ from ...engine.sandbox import DEFAULT, SILENT, Sandbox
 from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
-from ...storage.admitting import admit
+from ...storage.admitting import Contents, admit
 from ...storage.exports import adopted, outline, traces_of
 from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, BadFile, damaged, unpack
@@ -90,7 +90,7 @@ class Session:
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
         later = list(self._read(data))
         self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
-        self.name = self._reader.state.sandbox.name
+        self.name = self._reader.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
         self._callers = Callers(self._app.server.tokens)
@@ -124,7 +124,7 @@ class Session:
 
     async def _begin(self) -> None:
         """Have the sandbox of the recording, in the state at its beginning."""
-        sandbox = admit(self._reader).sandbox
+        sandbox = admit(Contents(self._reader)).sandbox
         if self._held_before != SILENT:
             self._held_before = min(self._held_before, sandbox.events.raised)
         sandbox.status.held_before = self._held_before
