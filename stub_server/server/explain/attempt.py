@@ -16,9 +16,7 @@ from ...contract.source import Json
 from ...core.clock import DAY, iso
 from ...core.problem import Refusal
 from ...core.record import Body, Row
-from ...core.slices import at_once
 from ...engine.sandbox import Sandbox
-from ...engine.tables.query import Query, select
 from ...engine.tables.store import Store
 from ..layers.inside import Question
 from .mending import ABSENT, Mender
@@ -121,10 +119,10 @@ class Attempt:
         """The records of the merchant, in the copy."""
         return self.copy.store_of(self.merchant_id)
 
-    def newest(self, table: str) -> list[Row]:
+    def newest(self, name: str) -> list[Row]:
         """The newest records of a table, at most fifty."""
-        found, _ = at_once(select(self.store.tables[table], Query(limit=_LOOKED_AT)))
-        return list(map(self.store.tables[table].parse, found))
+        table = self.store.tables[name]
+        return [table.parse(table.rows[key]) for key in reversed(table.order[-_LOOKED_AT:])]
 
     @property
     def table(self) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from time import perf_counter_ns
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
@@ -319,40 +319,33 @@ class PathIds:
     """Reads the ids in the path of one operation's requests."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._ids = _ids_of(endpoint)
+        schemas = _schemas_of(endpoint, "path")
+        self._patterns: dict[str, re.Pattern[str] | None] = {}  # by name; None for a UUID
+        for name in re.findall(r"\{([^}]+)\}", endpoint.operation.path):
+            self._patterns[name] = None
+            if schemas[name].get("format") != "uuid":
+                self._patterns[name] = re.compile(schemas[name].get("pattern", ""))
         self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
 
     def checked(self, values: Values) -> Values:
         """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
         checked = []
-        for value, known in zip(values, self._ids, strict=True):
-            wrong = known.wrong(value)
-            if wrong is not None:
-                raise NotFound(wrong, code=self._not_found_code)
-            checked.append(value.lower() if known.is_uuid else value)
+        for value, (name, pattern) in zip(values, self._patterns.items(), strict=True):
+            if pattern is None:
+                if is_uuid(value) is None:
+                    message = "The id in the path is not a UUID, so no record has it."
+                    raise NotFound(message, code=self._not_found_code)
+                checked.append(value.lower())
+            elif pattern.search(value) is not None and not value.endswith("\n"):
+                checked.append(value)  # `$` of a pattern matches before a line break, too
+            else:
+                sent = shown(value.encode(errors="replace").decode())
+                message = f"{sent} cannot exist: every {name} matches {pattern.pattern}"
+                raise NotFound(message, code=self._not_found_code)
         return tuple(checked)
 
 
 _EMPTY: Body = {}
-
-
-class _Id(NamedTuple):
-    """What the contract says of an id in a path."""
-
-    name: str
-    is_uuid: bool
-    pattern: re.Pattern[str]
-
-    def wrong(self, value: str) -> str | None:
-        """Why no record has this id; None where one may have it."""
-        if self.is_uuid:
-            if is_uuid(value) is not None:
-                return None
-            return "The id in the path is not a UUID, so no record has it."
-        if self.pattern.search(value) is not None and not value.endswith("\n"):
-            return None  # `$` of a pattern matches before a line break, too
-        sent = shown(value.encode(errors="replace").decode())
-        return f"{sent} cannot exist: every {self.name} matches {self.pattern.pattern}"
 
 
 def _schemas_of(endpoint: Endpoint, place: str) -> Body:
@@ -365,16 +358,6 @@ def _codes(operation: Operation, status: int) -> tuple[str, ...]:
     """The codes of the refusals of a status, the usual one first."""
     response = operation.responses.get(status)
     return () if response is None else response.codes
-
-
-def _ids_of(endpoint: Endpoint) -> list[_Id]:
-    """The ids in the path of an operation, in their order."""
-    schemas = _schemas_of(endpoint, "path")
-    found = []
-    for name in re.findall(r"\{([^}]+)\}", endpoint.operation.path):
-        pattern = re.compile(schemas[name].get("pattern", ""))
-        found.append(_Id(name, schemas[name].get("format") == "uuid", pattern))
-    return found
 
 
 @lru_cache(maxsize=64)
