@@ -58,14 +58,6 @@ Answers name none: clients cannot set them.
 _UNKNOWN = {"kind": RULE, "text": "The answer says what is asked for.", "has_nearest": False}
 LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
 _LONGEST_EXCERPT = 600  # characters
-_PARTS = {
-    **dict.fromkeys(
-        ("missing_credentials", "invalid_token", "token_expired", "jwt_required"), "security"
-    ),
-    **dict.fromkeys(("insufficient_scope", "scope_escalation"), "x-scopes"),
-    **dict.fromkeys(("unsupported_media_type", "malformed_json"), "requestBody"),
-}
-"""By error code, the part of an operation that is not followed."""
 
 
 class Explainer:
@@ -280,7 +272,7 @@ def _place(s: Attempt, refusal: Refusal) -> Place | None:
     operation = s.operations.get(s.called_method)
     if operation is None:
         return None
-    part = _PARTS.get(refusal.code)
+    part = s.rules.get(refusal.code, {}).get("part")
     if part is not None:
         return [*operation.at, part] if part in operation.raw else [part]
     for each in refusal.details[:1]:

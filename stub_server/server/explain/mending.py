@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -136,8 +136,6 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
         items = value if isinstance(value, list) else [value]
         distinct = {orjson.dumps(item): item for item in items}
         yield [*distinct.values()][: schema.get("maxItems")]
-    elif kind == "object" and isinstance(value, dict):
-        yield dict(islice(value.items(), schema.get("maxProperties")))
 
 
 def samples(schema: Json, now: str) -> Iterator[Any]:
@@ -191,7 +189,7 @@ def _numbers(schema: Json, text: str) -> Iterator[int | float]:
 def _texts(schema: Json, text: str, now: str) -> Iterator[str]:
     plain = _UNSENDABLE.sub("", text).strip()
     yield from _formatted(schema.get("format"), plain, now)
-    for candidate in (plain, plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain)):
+    for candidate in (plain, plain.upper(), re.sub(r"[^0-9]", "", plain)):
         if cut := candidate[: schema.get("maxLength", _LONGEST)]:
             yield cut.ljust(schema.get("minLength", 0), cut[-1])
 
