@@ -122,8 +122,10 @@ class Explainer:
         """Find kind, place, state and nearest request of a refused request to the API."""
         refusal, begun, is_found, state = s.refusal, deepcopy(s.request), False, None
         rule = self._rules.get(refusal.code, _UNKNOWN)
-        for code in {each["code"] for each in refusal.details}.intersection(_SETTINGS):
-            found["summary"] += f" {_SETTINGS[code]}"
+        codes = {each["code"] for each in refusal.details}
+        for code, advice in _SETTINGS.items():
+            if code in codes:
+                found["summary"] += f" {advice}"
         if trace.status != 401:  # which is about the caller's key
             state = state_behind(s, refusal.code)
         if _may_be_repaired(trace, rule):
@@ -273,8 +275,10 @@ def _place(s: Attempt, refusal: Refusal) -> Place | None:
     if operation is None:
         return None
     part = s.rules.get(refusal.code, {}).get("part")
-    if part is not None:
-        return [*operation.at, part] if part in operation.raw else [part]
+    if part in operation.raw:
+        return [*operation.at, part]
+    if part in s.mender.document.raw:
+        return [part]
     for each in refusal.details[:1]:
         if each["in"] == "body" and operation.body is not None:
             return _in_body(s.mender.document, operation.body_at, each["field"])
