@@ -76,7 +76,8 @@ class Mender:
         holder: Any = at(request, above)
         value = at(holder, [last])
         # a list may have been cut, and a long or odd name is no path
-        if value is ABSENT and not isinstance(holder, dict):
+        is_list = isinstance(holder, list)
+        if not (is_list or isinstance(holder, dict)) or (is_list and value is ABSENT):
             return
         better: Any = ABSENT
         if entry["code"].startswith("unknown"):
