@@ -126,7 +126,7 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
     if value is ABSENT:
         return
     if "enum" in schema:
-        yield nearest(text, list(map(str, schema["enum"])))
+        yield nearest(text, list(map(str, schema["enum"]))) or ABSENT
     elif kind == "boolean":
         yield text.strip().lower() not in NO
     elif kind in ("integer", "number"):
@@ -143,7 +143,7 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
     """Candidates that are made from the schema alone: its example, its default, and what
     its limits suggest.
     """
-    yield from _shown(schema, "example", "default")
+    yield from (schema[name] for name in ("example", "default") if name in schema)
     yield from schema.get("enum") or ()
     kind = schema.get("type")
     if schema.get("format") == "date-time":
@@ -155,19 +155,12 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
         yield "x" * schema.get("minLength", 1)
     elif kind in ("integer", "number"):
         yield from _numbers(schema, "1")
-        yield from _shown(schema, "minimum", "maximum")
+        yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
         yield 1
     elif kind == "boolean":
         yield True
     elif kind in _EMPTY:
         yield _EMPTY[kind]
-
-
-def _shown(schema: Json, *names: str) -> Iterator[Any]:
-    """The values that a schema has under these names."""
-    for name in names:
-        if name in schema:
-            yield schema[name]
 
 
 def _numbers(schema: Json, text: str) -> Iterator[int | float]:

@@ -1,6 +1,6 @@
 """The nearest request that succeeds: what refuses it names the repair that makes the next attempt.
 
-A repair changes the request of an attempt, and may say why; one that changes nothing has no advice.
+A repair changes the request of an attempt; one that changes nothing has no advice.
 The method and the record in the path stay as they were sent, and no repair switches off what the
 request did not.
 """
@@ -94,6 +94,8 @@ def another_record(s: Attempt) -> None:
 
     What keeps it from being used is the next refusal.
     """
+    if not s.refusal.details:
+        return
     name = s.refusal.details[0]["field"].partition("[")[0]
     projects = [row.id for row in _usable(s, "projects")]
     if name == "planIds":
