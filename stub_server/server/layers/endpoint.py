@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from connexion.operations import AbstractOperation
 
-from ...contract.document import JSON, Document, Operation
+from ...contract.document import JSON, Document, Operation, Response
 from ...contract.schema import ContractViolation, Schemas
 from ..reply import Reply
 from ..resolver import not_built
@@ -69,7 +69,7 @@ class Endpoint:
         }
 
     def check(self, reply: Reply) -> None:
-        """Raises ContractViolation for a status or body that the contract does not have.
+        """Raises ContractViolation for a status, header or body that the contract does not have.
 
         Stored records were checked when they were written; the shape around them is checked when it
         first occurs. A body without a shape, and what overlays describe, is checked every time.
@@ -82,6 +82,7 @@ class Endpoint:
                 f"{ident} answered {reply.status}, which the contract does not list"
             )
         if media == JSON and (reply.parts or response.media):
+            _check_headers(ident, response, reply)
             self._check_body(reply)
         elif media != JSON and media.partition(";")[0] not in response.media:
             raise ContractViolation(f"{ident} answered {media}, which the contract does not list")
@@ -99,3 +100,11 @@ class Endpoint:
             raise ContractViolation(f"{self.operation.id} {reply.status}{validator.reason(body)}")
         if reply.shape is not None and self.shipped is None:
             self.proved.add((reply.status, reply.shape))
+
+
+def _check_headers(ident: str, response: Response, reply: Reply) -> None:
+    """Raises ContractViolation where a required header is missing."""
+    sent = {name for name, _ in reply.headers} | {b"x-request-id"}
+    for name, header in response.headers.items():
+        if header.get("required") and name.lower().encode() not in sent:
+            raise ContractViolation(f"{ident} answered without {name}")
