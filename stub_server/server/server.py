@@ -20,7 +20,8 @@ from ..core.record import Body
 from ..core.text import counted
 from ..core.windows import Windows
 from ..engine.kept import Trace
-from ..engine.sandbox import Sandbox
+from ..engine.sandbox import DEFAULT, Sandbox
+from ..engine.tables.store import Merchant
 from ..settings import Settings
 from ..webhooks.courier import Courier
 from ..webhooks.sender import Sender
@@ -161,7 +162,13 @@ class Server:
         mute = Sender(local=False, mute=True)
         return replace(self, courier=Courier(mute, mute))
 
-    def ready_token(self, sandbox: Sandbox) -> str:
-        """A JWT of a sandbox's seeded merchant with every scope, valid for thirty days."""
-        merchant = sandbox.store.merchant
+    def url_of(self, sandbox: Sandbox) -> str:
+        """The base URL of a sandbox."""
+        return self.settings.url + ("" if sandbox.name == DEFAULT else f"/s/{sandbox.name}")
+
+    def ready_token(self, sandbox: Sandbox, merchant: Merchant | None = None) -> str:
+        """A JWT with every scope, valid for thirty days, of a merchant of a sandbox, or else of its
+        seeded one.
+        """
+        merchant = merchant or sandbox.store.merchant
         return self.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]

@@ -303,7 +303,7 @@ def test_a_rule_that_contradicts_itself_is_409(
             "then.delay_ms: 60001 is greater than the maximum of 60000.",
         ),
         ({"then": {"delay_ms": {"min": 1}}}, "then.delay_ms.max: This field is required."),
-        ({"then": {"delay_ms": "5"}}, "has the wrong type: send a whole number or an object."),
+        ({"then": {"delay_ms": "5"}}, "has the wrong type: send a whole number."),
         ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
         ({"then": {"drop_connection": "before", "status": 503}}, "Leave one of them out"),
         ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),

@@ -4,8 +4,10 @@ may look at.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import orjson
 
@@ -14,17 +16,12 @@ from ...contract.source import Json
 from ...core.clock import DAY, iso
 from ...core.problem import Refusal
 from ...core.record import Body, Row
-from ...core.slices import at_once
 from ...engine.sandbox import Sandbox
-from ...engine.tables.query import Query, select
 from ...engine.tables.store import Store
-from ...engine.tables.table import Table
-from ..journal.entries import brief
 from ..layers.inside import Question
 from .mending import ABSENT, Mender
 from .rehearsal import Rehearsal
 
-BEFORE = "before"
 _LOOKED_AT = 50  # records of a table, the newest first
 TABLES = {
     "projectId": "projects",
@@ -41,100 +38,79 @@ TABLES = {
 
 
 @dataclass
-class Situation:
+class Attempt:
     """One request and its refusal. `copy` is a copy of the sandbox after the calls that come
-    `before`.
+    `before`, each with why it is made.
 
-    `changes` are those of the request, by their place: `path`, or `body.customer.name`. `rules` are
-    the contract's by error code.
+    `request` has `method`, `path`, `query`, `header` and `body`, JSON or the bytes that are none.
+    `reasons` say why a place such as `body.customer.name` was changed. `rules` are the contract's
+    by error code.
     """
 
     mender: Mender
     rehearsal: Rehearsal
     copy: Sandbox
     merchant_id: str
-    question: Question
+    token: str
+    request: Body
     refusal: Refusal
     rules: Json
-    before: list[Question] = field(default_factory=list)
-    changes: dict[str, Body] = field(default_factory=dict)
+    reasons: dict[str, str]
+    before: list[tuple[Question, str]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.document = self.mender.document
-        self.operations, self.values = self.document.routed(self.question.path)
-        """The operations of the path by method, and the values of its parameters; of an unknown
-        path none.
-        """
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """The operations of the path by method; of an unknown path none."""
+        return self.mender.document.routed(self.request["path"])[0]
+
+    @property
+    def called_method(self) -> str:
+        """The method of the operation that is called; HEAD calls that of GET."""
+        method: str = self.request["method"]
+        return "GET" if method == "HEAD" else method
 
     @property
     def operation(self) -> Operation:
-        """The operation that is called; HEAD calls that of GET."""
-        return self.operations["GET" if self.question.method == "HEAD" else self.question.method]
+        """The operation that is called."""
+        return self.operations[self.called_method]
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values of the path's parameters."""
+        return self.mender.document.routed(self.request["path"])[1]
 
     @property
     def later(self) -> str:
         """A date-time that ends nothing."""
         return iso(self.copy.clock.now + 365 * DAY)
 
-    # -- the request
-
     @property
-    def body(self) -> Any:
-        """The body as JSON; `ABSENT` where there is none, or none that can be read."""
-        try:
-            return orjson.loads(self.question.body)
-        except ValueError:
-            return ABSENT
+    def members(self) -> Body:
+        """The members of the body; none of a body that is no object."""
+        body = self.request.get("body")
+        return body if isinstance(body, dict) else {}
 
-    def member(self, name: str) -> Any:
-        """A member of the body; None where it has none."""
-        body = self.body
-        if not isinstance(body, dict):
-            return None
-        return body.get(name)
+    def question(self, request: Body) -> Question:
+        """A request as it is sent, with the token."""
+        query = {}
+        for name, value in request["query"].items():
+            is_text = isinstance(value, str | list)
+            query[name] = value if is_text else orjson.dumps(value).decode()
+        text = urlencode(query, doseq=True, safe=":,", quote_via=quote)
+        headers = {name.lower(): value for name, value in request["header"].items()}
+        headers["authorization"] = f"Bearer {self.token}"
+        body = request.get("body", b"")
+        raw = body if isinstance(body, bytes) else orjson.dumps(body)
+        return Question(request["method"], request["path"], text, headers, raw)
 
-    def change(self, place: str, given: Any, made: Any, why: str, **parts: Any) -> None:
-        """Note that a value becomes another one, and replace `path`, `query`, `headers` or `body`
-        (bytes) for it.
-        """
-        if given != made:
-            change = self.changes.setdefault(place, changed(place, given, made, why))
-            change["to"] = _shown(made)
-            self.question = self.question._replace(**parts)
-
-    def set_header(self, name: str, value: str | None, why: str) -> None:
-        """Replace a header, whose name is in lower case; None leaves it out."""
-        headers = dict(self.question.headers)
-        given = headers.pop(name, None)
-        if value is not None:
-            headers[name] = value
-        self.change(f"header.{name.title()}", given, value, why, headers=headers)
-
-    def send_json(self, body: Any) -> None:
-        """Replace the body by JSON."""
-        self.question = self.question._replace(body=orjson.dumps(body))
-        if "content-type" not in self.question.headers:
-            self.set_header("content-type", JSON, "Bodies are JSON, in UTF-8.")
-
-    def set_member(self, name: str, value: Any, why: str) -> None:
-        """Replace a member of the body, or add it."""
-        body = self.body
-        if not isinstance(body, dict):
-            body = {}
-        self.change(f"body.{name}", body.get(name, ABSENT), value, why)
-        self.send_json(body | {name: value})
-
-    def drop_member(self, path: str, why: str) -> None:
-        """Leave out a member such as `customer.type`, if the body has it."""
-        body = node = self.body
-        *above, name = path.split(".")
-        for step in above:
-            if not isinstance(node, dict):
-                return
-            node = node.get(step)
-        if isinstance(node, dict) and name in node:
-            self.change(f"body.{path}", node.pop(name), ABSENT, why)
-            self.send_json(body)
+    def call_first(self, name: str, ident: str, **body: Any) -> None:
+        """Make a call about one record before the request, because of what refuses it."""
+        operation = self.mender.document.operations[name]
+        call: Body = {"method": operation.method, "query": {}, "header": {}}
+        call["path"] = operation.at_ids(dict.fromkeys(TABLES, ident))
+        if body:
+            call |= {"header": {"Content-Type": JSON}, "body": body}
+        self.before.append((self.question(call), self.refusal.message))
 
     # -- records
 
@@ -143,45 +119,37 @@ class Situation:
         """The records of the merchant, in the copy."""
         return self.copy.store_of(self.merchant_id)
 
-    def newest(self, table: Table) -> list[Row]:
+    def newest(self, name: str) -> list[Row]:
         """The newest records of a table, at most fifty."""
-        found, _ = at_once(select(table, Query(limit=_LOOKED_AT)))
-        return list(map(table.parse, found))
+        table = self.store.tables[name]
+        return [table.parse(table.rows[key]) for key in reversed(table.order[-_LOOKED_AT:])]
 
-    def table(self, parameter: str) -> Table | None:
-        """The table of the records that a path's parameter names, if it names records."""
-        return self.store.tables.get(TABLES.get(parameter, ""))
+    @property
+    def table(self) -> str | None:
+        """The table of the record in the path."""
+        return next((TABLES[name] for name in self.values if name in TABLES), None)
+
+    @property
+    def resource(self) -> str | None:
+        """The schema of the record in the path."""
+        return None if self.table is None else self.store.tables[self.table].spec.schema
 
     @property
     def target(self) -> Row | None:
         """The record in the path."""
-        for name, value in self.values.items():
-            table = self.table(name)
-            if table is not None:
-                return table.open(value.lower())
-        return None
-
-    # -- calls that come first
-
-    def call_first(self, why: str, operation: Operation, values: dict[str, str], body: Any) -> None:
-        """Make a call before the request, with its credential."""
-        headers = {"authorization": self.question.headers["authorization"]}
-        raw = b""
-        if body is not ABSENT:
-            headers["content-type"] = JSON
-            raw = orjson.dumps(body)
-        call = Question(operation.method, operation.at_ids(values), "", headers, raw)
-        self.before.append(call)
-        text = f"{call.method} {call.path} {raw.decode()}".rstrip()
-        self.changes[f"{BEFORE} {len(self.before)}"] = changed(BEFORE, None, text, why)
+        if self.table is None:
+            return None
+        return self.store.tables[self.table].open(next(iter(self.values.values())).lower())
 
 
-def changed(where: str, given: Any, made: Any, why: str) -> Body:
-    """A change as it is shown; `where` is the place in the request, or `before` for a call that is
-    made first.
-    """
-    return {"where": where, "from": _shown(given), "to": _shown(made), "why": why}
-
-
-def _shown(value: Any) -> Any:
-    return None if value is ABSENT else brief(value)
+def differences(given: Any, made: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The places at which two values differ, such as `body.items[0].amount`, with both values."""
+    if isinstance(given, dict) and isinstance(made, dict):
+        for name in {**given, **made}:
+            inner = f"{place}.{name}" if place else name
+            yield from differences(given.get(name, ABSENT), made.get(name, ABSENT), inner)
+    elif isinstance(given, list) and isinstance(made, list) and len(given) == len(made):
+        for index, (old, new) in enumerate(zip(given, made, strict=True)):
+            yield from differences(old, new, f"{place}[{index}]")
+    elif given != made or type(given) is not type(made):
+        yield place, given, made

@@ -3,50 +3,45 @@ would succeed now.
 """
 
 import asyncio
+from collections.abc import Collection
+from copy import deepcopy
 from typing import Any
+from urllib.parse import parse_qs
 
 import orjson
 
-from ...contract.document import Document, Operation
+from ...contract.document import Document, target
 from ...contract.secrets import LEFT_OUT
-from ...contract.source import Json, escaped
+from ...contract.source import Json, Place, escaped, value_at
 from ...core.log import log
-from ...core.problem import Detail, Refusal
-from ...core.record import Body, object_in
+from ...core.problem import Refusal
+from ...core.record import Body, is_deeper_than, object_in
 from ...core.text import shortened
 from ...engine.kept import Trace
-from ...engine.sandbox import DEFAULT, Sandbox
+from ...engine.sandbox import Sandbox
 from ...engine.tables.store import Merchant
 from ..curl import command
-from ..journal.entries import body_of, is_cut
-from ..layers.hosts import without_prefix
-from ..layers.inside import Question
+from ..journal.entries import body_of, brief, is_cut
+from ..layers.validation import DEEPEST
 from ..request import CONTROL
-from ..server import READY_FOR, Server
-from .attempt import BEFORE, TABLES, Situation, changed
-from .mending import Mender, steps
+from ..server import Server
+from .attempt import TABLES, Attempt, differences
+from .mending import ABSENT, Mender, steps
 from .rehearsal import Rehearsal
 from .repairs import nearest
 from .states import state_behind
 
-AUTH, CONTRACT, REFERENCE, RULE, FAULT = "auth", "contract", "reference", "rule", "fault"
-"""The kinds of refusals. `x-rules` of the contract's `ErrorCode` has kind and rule of each code."""
+AUTH, CONTRACT, RULE, FAULT = "auth", "contract", "rule", "fault"
+"""Kinds of refusals. `x-rules` of the contract's `ErrorCode` has kind and rule of each code."""
 
-_KEPT_HEADERS = ("content-type", "idempotency-key")
+_KEPT_HEADERS = ("Content-Type", "Idempotency-Key")
 _DROPPED_HEADERS = {
-    "prefer": "It asks the sandbox to fail.",
-    "x-sandbox-simulate": "It asks the sandbox to fail.",
-    "x-sandbox-delay": "It asks the sandbox to wait.",
-    "x-sandbox-as-of": "It asks for an earlier state.",
-    "webhook-id": "It marks the request as a webhook delivery.",
-    "host": "It names another machine.",
+    "Prefer": "It asks the sandbox to fail.",
+    "X-Sandbox-Simulate": "It asks the sandbox to fail.",
+    "X-Sandbox-Delay": "It asks the sandbox to wait.",
+    "X-Sandbox-As-Of": "It asks for an earlier state.",
 }
 """Headers that the nearest request leaves out, and why."""
-_NOT_THIS_SERVER = ("host_not_allowed", "delivery_not_allowed")
-_NO_SANDBOX = (*_NOT_THIS_SERVER, "sandbox_not_found")
-"""Codes of requests that are refused before a sandbox is chosen: the journal of
-`default` has them.
-"""
 _SETTINGS = {
     "unknown_field": (
         "An overlay (--overlay) adds a field; --unknown-fields ignore drops those that are unknown."
@@ -61,15 +56,8 @@ _SETTINGS = {
 Answers name none: clients cannot set them.
 """
 _UNKNOWN = {"kind": RULE, "text": "The answer says what is asked for.", "has_nearest": False}
+LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
 _LONGEST_EXCERPT = 600  # characters
-_PARTS = {
-    **dict.fromkeys(
-        ("missing_credentials", "invalid_token", "token_expired", "jwt_required"), "security"
-    ),
-    **dict.fromkeys(("insufficient_scope", "scope_escalation"), "x-scopes"),
-    **dict.fromkeys(("unsupported_media_type", "malformed_json"), "requestBody"),
-}
-"""By error code, the part of an operation that is not followed."""
 
 
 class Explainer:
@@ -80,10 +68,7 @@ class Explainer:
         self._rules = mender.document.schema("ErrorCode").get("x-rules", {})
 
     async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
-        """The explanation of a refusal in the journal; None for a request that was accepted.
-
-        Of a request to the control surface it has the rule alone.
-        """
+        """The explanation of a refusal in the journal; None for a request that was accepted."""
         if trace.status < 400:
             return None
         async with self._turn:
@@ -92,250 +77,224 @@ class Explainer:
         return found
 
     async def explain_now(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body:
-        """The explanation of a refusal, while no other one is made."""
-        code, answer = trace.code or "", object_in(trace.answer or b"")
+        """The explanation of a refusal, while no other one is made.
+
+        Of a request to the control surface it has the rule alone.
+        """
+        code, answer = trace.code or "", object_in(trace.answer)
         rule = self._rules.get(code, _UNKNOWN)
-        refusal = Refusal(str(answer.get("message", "")), code=code, details=_details_in(answer))
-        situation = self._situation(server, sandbox, trace, refusal)
-        operations = situation.operations
-        method = {"HEAD": "GET"}.get(trace.method, trace.method)
-        operation = operations.get(method) or next(iter(operations.values()), None)
-        state, is_found = None, False
-        if operation is not None and trace.status != 401:  # which is about the caller's key
-            state = state_behind(situation, code)
-        if _may_be_repaired(trace, rule) and not sandbox.status.is_broken:
-            is_found = await _has_nearest(situation)
-            if not is_found and state is None and operation is not None:
-                state = state_behind(situation, situation.refusal.code)
-        kind = _kind(rule["kind"], trace, is_same=is_found and not situation.changes)
-        found: Body = {"summary": _summary(trace, refusal, rule), "kind": kind}
-        found |= dict.fromkeys(("contract", "rule", "state", "nearest"))
-        if operation is not None and kind != FAULT:
-            found["contract"] = _place(situation.document, operation, refusal)
-            found["state"] = state
-        if kind != CONTRACT:
+        text = answer.get("message") or f"The request was refused with {code}. {rule['text']}"
+        found: Body = dict.fromkeys(("summary", "kind", "contract", "rule", "state", "nearest"))
+        found |= {"summary": text, "kind": rule["kind"]}
+        if not trace.path.startswith(CONTROL):
+            refusal = Refusal(text, code=code, details=answer.get("details", ()))
+            s = self._attempt(server, sandbox, trace, refusal)
+            await self._look_into(server, sandbox, trace, s, found)
+        if found["kind"] != CONTRACT:
             found["rule"] = {"name": code, "text": rule["text"]}
-        if is_found:
-            found["nearest"] = _shown(server, sandbox, trace, situation, kind)
         return found
 
-    def _situation(
-        self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal
-    ) -> Situation:
+    def _attempt(self, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal) -> Attempt:
         """The request as it was sent, with the ready token of the caller's merchant, in a copy of
         the sandbox.
         """
-        merchant = _merchant(sandbox, trace, self._mender.document)
-        token = server.tokens.issue(sandbox, merchant.id, merchant.user_id, ["*"], READY_FOR)[0]
-        headers = {name: value for name, value in trace.headers if name in _KEPT_HEADERS}
-        headers["authorization"] = f"Bearer {token}"
-        body = trace.body
-        if body is None or body == LEFT_OUT:
-            body = b""
-        question = Question(
-            trace.method, _path_of(trace), trace.query.decode("latin-1"), headers, body
+        request = _sent(trace, _KEPT_HEADERS)
+        reasons = {f"header.{name}": why for name, why in _DROPPED_HEADERS.items()}
+        if "body" not in request:
+            reasons["body"] = "The journal has no body of this request. This is an example."
+        _, values = self._mender.document.routed(trace.path)
+        merchant = _merchant(sandbox, trace, values)
+        return Attempt(
+            self._mender,
+            self._rehearsal,
+            self._rehearsal.copy_of(sandbox),
+            merchant.id,
+            server.ready_token(sandbox, merchant),
+            request,
+            refusal,
+            self._rules,
+            reasons,
         )
-        copy = self._rehearsal.copy_of(sandbox)
-        return Situation(
-            self._mender, self._rehearsal, copy, merchant.id, question, refusal, self._rules
-        )
+
+    async def _look_into(
+        self, server: Server, sandbox: Sandbox, trace: Trace, s: Attempt, found: Body
+    ) -> None:
+        """Find kind, place, state and nearest request of a refused request to the API."""
+        refusal, begun, is_found, state = s.refusal, deepcopy(s.request), False, None
+        rule = self._rules.get(refusal.code, _UNKNOWN)
+        codes = {each["code"] for each in refusal.details}
+        for code, advice in _SETTINGS.items():
+            if code in codes:
+                found["summary"] += f" {advice}"
+        if trace.status != 401:  # which is about the caller's key
+            state = state_behind(s, refusal.code)
+        if _may_be_repaired(trace, rule):
+            is_found = await _has_nearest(s)
+        if not is_found and state is None:
+            state = state_behind(s, s.refusal.code)
+        is_same = is_found and s.request == begun and not s.before
+        found["kind"] = _kind(found["kind"], trace, is_same=is_same)
+        if found["kind"] != FAULT:
+            found |= {"contract": _excerpt(s, refusal), "state": state}
+        if is_found:
+            found["nearest"] = _shown(server.url_of(sandbox), trace, s, found)
 
 
-def _details_in(answer: Body) -> list[Detail]:
-    """The violations that an answer names; none where it is of a file, and of another shape."""
-    found = answer.get("details")
-    if not isinstance(found, list):
-        return []
-    return [each for each in found if isinstance(each, dict) and _is_detail(each)]
-
-
-def _is_detail(found: Body) -> bool:
-    return all(isinstance(found.get(name), str) for name in ("field", "code", "message"))
-
-
-async def _has_nearest(situation: Situation) -> bool:
+async def _has_nearest(s: Attempt) -> bool:
     """Whether repairs make the request succeed. After a defect the rest of the explanation is
     shown all the same.
     """
     try:
-        return await nearest(situation)
+        return await nearest(s)
     except Exception:
-        code, name = situation.refusal.code, situation.copy.name
-        log.exception("defect while looking for the nearest of a %s of sandbox %s", code, name)
+        log.exception("defect while looking for the nearest of a %s", s.refusal.code)
         return False
 
 
-def _summary(trace: Trace, refusal: Refusal, rule: Json) -> str:
-    """What the refusal says, and which settings of a server would accept the request."""
-    text = refusal.message or f"The request was refused with {refusal.code}. {rule['text']}"
-    if _path_of(trace).startswith(CONTROL):
-        return text
-    codes = {detail["code"] for detail in refusal.details}
-    for code, advice in _SETTINGS.items():
-        if code in codes:
-            text += f" {advice}"
-    return text
+def _sent(trace: Trace, headers: Collection[str]) -> Body:
+    """The parts of the request that may be changed, with these headers."""
+    header, query = {}, {}
+    for name, value in trace.headers:
+        if name.title() in headers:
+            header[name.title()] = value
+    asked = parse_qs(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace")
+    for name, values in asked.items():
+        query[name] = values if len(values) > 1 else values[0]
+    sent: Body = {"method": trace.method, "path": trace.path, "query": query, "header": header}
+    if trace.body and trace.body != LEFT_OUT:
+        sent["body"] = _json_in(trace.body)
+    return sent
 
 
-def _path_of(trace: Trace) -> str:
-    """The path without the prefix, which a request still has that was refused before a
-    sandbox was chosen.
+def _json_in(body: bytes) -> Any:
+    """What a body says; the body itself where it is no JSON, or too large or too deep to be
+    mended.
     """
-    if trace.code in _NO_SANDBOX:
-        return without_prefix(trace.path) or "/"
-    return trace.path
+    if not _is_small(body):
+        return body
+    try:
+        value = orjson.loads(body)
+    except ValueError:
+        return body
+    return body if is_deeper_than(value, DEEPEST) else value
 
 
-def _merchant(sandbox: Sandbox, trace: Trace, document: Document) -> Merchant:
+def _is_small(body: bytes) -> bool:
+    """Whether a body can be mended while others wait."""
+    return len(body) <= LARGEST and body.count(b",") <= WIDEST
+
+
+def _may_be_repaired(trace: Trace, rule: Json) -> bool:
+    """Whether a nearest request is looked for: one whose target is stored whole."""
+    if is_cut(trace) or not _is_small(trace.body or b""):
+        return False
+    return bool(rule.get("has_nearest", True) or trace.simulated)
+
+
+def _merchant(sandbox: Sandbox, trace: Trace, values: dict[str, str]) -> Merchant:
     """The merchant of the caller; of one that a fault has kept unknown, that of the
     record in the path.
     """
     if trace.caller is not None and trace.caller.merchant_id in sandbox.stores:
         return sandbox.stores[trace.caller.merchant_id].merchant
-    _, values = document.routed(_path_of(trace))
-    for name, ident in values.items():
-        table = TABLES.get(name)
-        for store in sandbox.stores.values():
-            if table is not None and store.tables[table].find(ident.lower()) is not None:
+    for store in sandbox.stores.values():
+        for name in TABLES.keys() & values.keys():
+            if store.tables[TABLES[name]].find(values[name].lower()) is not None:
                 return store.merchant
     return sandbox.store.merchant
 
 
-def _may_be_repaired(trace: Trace, rule: Json) -> bool:
-    """Whether a nearest request is looked for: one to the API, whose target is stored whole."""
-    if is_cut(trace) or _path_of(trace).startswith(CONTROL):
-        return False
-    return bool(rule.get("has_nearest", True) or trace.simulated)
-
-
 def _kind(usual: str, trace: Trace, *, is_same: bool) -> str:
-    """The kind of a refusal. A failure that a fault rule or a header caused is a fault, whatever
-    its code is.
+    """The kind of a refusal. One that a fault rule or a header caused is a fault, whatever its code
+    is: then the same request succeeds.
 
     A record that the ready token finds and an API key did not is hidden from that key.
     """
     has_key = trace.caller is not None and trace.caller.kind == "private_key"
     if is_same and has_key and trace.code == "not_found":
         return AUTH
-    simulated = trace.simulated or ""
-    if "prefer" in simulated.split(", ") or "simulate" in simulated.split(", "):
-        return FAULT
-    if is_same and "fault:" in simulated:
+    if is_same and trace.simulated not in (None, "delay"):
         return FAULT
     return AUTH if trace.status == 401 else usual
 
 
-def _shown(server: Server, sandbox: Sandbox, trace: Trace, s: Situation, kind: str) -> Body | None:
+def _shown(base_url: str, trace: Trace, s: Attempt, found: Body) -> Body | None:
     """The changes and the commands of the nearest request; None where a shell cannot take
     one of them.
     """
-    base, has_key = server.settings.url, server.guard.admin_key is not None
-    if sandbox.name != DEFAULT:
-        base += f"/s/{sandbox.name}"
+    changes: list[Body] = []
     commands, calls = [], []
-    for call in (*s.before, s.question):
-        text = command(
-            call.method,
-            call.path,
-            call.query,
-            call.headers,
-            call.body,
-            base_url=base,
-            has_admin_key=has_key,
-        )
-        if text is None:
-            return None
-        commands.append(text)
-        calls.append(_call(call))
-    changes = [*_first_changes(trace, kind, base), *s.changes.values()]
-    return {
-        "changes": sorted(changes, key=lambda change: change["where"] != BEFORE),
-        "calls": calls,
-        "curl": " &&\n".join(commands),
-    }
+    for call, why in (*s.before, (s.question(s.request), "")):
+        commands.append(command(*call[:5], base_url=base_url, has_admin_key=False) or "")
+        headers, body = {**call.headers}, body_of(call.body)
+        del headers["authorization"]
+        calls.append(call._asdict() | {"headers": headers, "body": body})
+        del calls[-1]["is_internal"]
+        if why:
+            text = f"{call.method} {call.path} {call.body.decode()}".rstrip()
+            changes.append(_changed("before", ABSENT, text, why))
+    if found["kind"] == AUTH:
+        sender = None if trace.caller is None else trace.caller.kind
+        why = "It is valid and has every scope."
+        changes.append(_changed("header.Authorization", sender, "Bearer <the ready token>", why))
+    sent, summary = _sent(trace, [*_KEPT_HEADERS, *_DROPPED_HEADERS]), str(found["summary"])
+    for place, given, made in differences(sent, s.request):
+        changes.append(_changed(place, given, made, s.reasons.get(place, summary)))
+    if not all(commands):
+        return None
+    return {"changes": changes, "calls": calls, "curl": " &&\n".join(commands)}
 
 
-def _call(question: Question) -> Body:
-    """A call as a program sends it, without its credential."""
-    headers = dict(question.headers)
-    headers.pop("authorization", None)
-    return {
-        "method": question.method,
-        "path": question.path,
-        "query": question.query,
-        "headers": headers,
-        "body": body_of(question.body),
-    }
+def _changed(where: str, given: Any, made: Any, why: str) -> Body:
+    """A change as it is shown."""
+    shown: Body = {"where": where, "from": given, "to": made, "why": why}
+    for name in ("from", "to"):
+        value = shown[name]
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        shown[name] = None if value is ABSENT else brief(value)
+    return shown
 
 
-def _first_changes(trace: Trace, kind: str, base: str) -> list[Body]:
-    """What every nearest request has differently: the credential, this sandbox, and no header that
-    makes it fail.
-    """
-    changes = []
-    if kind == AUTH and trace.code not in _NOT_THIS_SERVER:
-        caller, sender, ready = trace.caller, None, "Bearer <the ready token>"
-        if caller is not None:
-            sender = f"{caller.kind} {caller.key_id or caller.subject}"
-        changes.append(
-            changed("header.Authorization", sender, ready, "It is valid and has every scope.")
-        )
-    path = _path_of(trace)
-    if trace.code == "sandbox_not_found" or path != trace.path:
-        changes.append(
-            changed(
-                "path", trace.path, base + path, "The request reached no sandbox. This one exists."
-            )
-        )
-    sent = dict(trace.headers)
-    for header, why in _DROPPED_HEADERS.items():
-        if header in sent and (header != "host" or trace.code == "host_not_allowed"):
-            changes.append(changed(f"header.{header.title()}", sent[header], None, why))
-    return changes
-
-
-# -- what a refusal is about: the place in the contract
-
-
-def _place(document: Document, operation: Operation, refusal: Refusal) -> Body | None:
-    """The pointer and excerpt that a refusal of the contract or of the credential is about; None
+def _excerpt(s: Attempt, refusal: Refusal) -> Body | None:
+    """The pointer and excerpt of what a refusal of the contract or of the credential is about; None
     without one.
     """
-    base = f"#/paths/{escaped(operation.path)}/{operation.method.lower()}"
-    part = _PARTS.get(refusal.code)
-    if part is not None:
-        return _excerpt(f"{base}/{part}", operation.raw.get(part, document.raw.get(part, [])))
-    if not refusal.details:
+    place = _place(s, refusal)
+    if place is None:
         return None
-    field, place = refusal.details[0]["field"], refusal.details[0].get("in")
-    if place == "body" and operation.body is not None:
-        return _in_body(document, operation.body, base, field)
-    for parameter in operation.parameters:
-        if parameter.name.lower() == field.lower():
-            return _excerpt(
-                "/".join(("#", *map(escaped, parameter.at), "schema")), parameter.schema
-            )
+    node = value_at(s.mender.document.raw, place)
+    text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
+    pointer = "/".join(("#", *map(escaped, place)))
+    return {"pointer": pointer, "excerpt": shortened(text, _LONGEST_EXCERPT)}
+
+
+def _place(s: Attempt, refusal: Refusal) -> Place | None:
+    """Where the contract has what a refusal is about."""
+    operation = s.operations.get(s.called_method)
+    if operation is None:
+        return None
+    part = s.rules.get(refusal.code, {}).get("part")
+    if part in operation.raw:
+        return [*operation.at, part]
+    if part in s.mender.document.raw:
+        return [part]
+    for each in refusal.details[:1]:
+        if each["in"] == "body" and operation.body is not None:
+            return _in_body(s.mender.document, operation.body_at, each["field"])
+        for parameter in operation.parameters:
+            if parameter.name.lower() == each["field"].lower():
+                return [*parameter.at, "schema"]
     return None
 
 
-def _in_body(document: Document, schema: Json, base: str, field: str) -> Body | None:
+def _in_body(document: Document, place: Place, field: str) -> Place:
     """The schema of a member of the body; of a member that it does not name, the object's."""
-    pointer, node = f"{base}/requestBody/content/application~1json/schema", schema
+    place = target(value_at(document.raw, place), place)
     for step in steps("" if field == "body" else field):
-        pointer, node = node.get("$ref", pointer), document.resolve(node)
-        if isinstance(step, int) and "items" in node:
-            pointer, node = f"{pointer}/items", node["items"]
-        elif step in node.get("properties", {}):
-            pointer, node = f"{pointer}/properties/{escaped(step)}", node["properties"][step]
-        else:
+        inner = [*place, "items"] if isinstance(step, int) else [*place, "properties", step]
+        try:
+            place = target(value_at(document.raw, inner), inner)
+        except KeyError:
             break
-    return _excerpt(node.get("$ref", pointer), document.resolve(node))
-
-
-def _excerpt(pointer: str, node: Any) -> Body:
-    if isinstance(node, dict):
-        node = {name: value for name, value in node.items() if not name.startswith("x-basis")}
-        if "properties" in node:
-            node["properties"] = list(node["properties"])
-    text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
-    return {"pointer": pointer, "excerpt": shortened(text, _LONGEST_EXCERPT)}
+    return place

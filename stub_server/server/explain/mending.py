@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -17,6 +17,7 @@ from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...contract.source import Json, JsonObject
 from ...core.problem import Detail
+from ...core.record import Body
 from ...core.text import nearest
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
@@ -59,49 +60,40 @@ class Mender:
         `now` is a date-time that may be used, `example` what the contract shows in this place.
         """
         chosen = self.resolve((schema.get("oneOf") or [schema])[0])
-        candidates: list[Any] = []
-        if value is not ABSENT:
-            candidates += like(chosen, value, now)
-        if example is not ABSENT:
-            candidates.append(example)
-        for candidate in chain(candidates, samples(chosen, now)):
-            if candidate != value and self.accepts(schema, candidate):
+        for candidate in chain(like(chosen, value, now), [example], samples(chosen, now)):
+            if candidate not in (value, ABSENT) and self.accepts(schema, candidate):
                 return candidate
         return ABSENT
 
-    def mend(
-        self, schema: Json, body: Any, entry: Detail, now: str, example: Any
-    ) -> Iterator[tuple[str, Any, Any]]:
-        """Replace or remove the value at the place of a violation; yields fields with their values
-        before and after.
+    def mend(self, schema: Json, request: Body, entry: Detail, now: str, example: Any) -> None:
+        """Replace the value at the place of a violation, or leave it out. A member that is unknown
+        gets the most similar name.
         """
-        place = steps(entry["field"]) or [""]
+        place: list[str | int] = [entry["in"]]
+        if entry["field"] != entry["in"]:  # else it is the body itself
+            place += steps(entry["field"]) or [""]
         *above, last = place
-        holder = _at(body, above)
-        is_list, is_unknown = isinstance(holder, list), entry["code"] == "unknown_field"
-        value = _at(holder, [last])
+        holder: Any = at(request, above)
+        value = at(holder, [last])
         # a list may have been cut, and a long or odd name is no path
-        is_gone = value is ABSENT and (is_list or is_unknown)
-        if is_gone or not (is_list or isinstance(holder, dict)):
+        is_list = isinstance(holder, list)
+        if not (is_list or isinstance(holder, dict)) or (is_list and value is ABSENT):
             return
-        if is_unknown:
+        better: Any = ABSENT
+        if entry["code"].startswith("unknown"):
             members = self.document.schema_at(schema, above).get("properties", {})
             similar = nearest(str(last), [name for name in members if name not in holder])
-            del holder[last]
-            yield entry["field"], value, ABSENT
             if similar is not None:
                 holder[similar] = value
-                yield entry["field"].removesuffix(str(last)) + similar, ABSENT, value
-            return
-        wanted = self.document.schema_at(schema, place)
-        if entry["code"] == "invalid_document":
-            wanted = {**wanted, "format": "document"}
-        better = self.value(wanted, value, now, _at(example, place))
+        else:
+            wanted = self.document.schema_at(schema, place)
+            if entry["code"] == "invalid_document":
+                wanted = {**wanted, "format": "document"}
+            better = self.value(wanted, value, now, at(example, place))
         if better is not ABSENT:
             holder[last] = deepcopy(better)
         elif value is not ABSENT:
             del holder[last]
-        yield entry["field"], value, better
 
 
 def steps(field: str) -> list[str | int]:
@@ -112,7 +104,7 @@ def steps(field: str) -> list[str | int]:
     return found
 
 
-def _at(value: Any, path: Sequence[str | int]) -> Any:
+def at(value: Any, path: Sequence[str | int]) -> Any:
     """The part of a value at a place; ABSENT where it has none."""
     for step in path:
         try:
@@ -130,38 +122,28 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
 
     The schema itself decides which of them it accepts.
     """
-    kind = schema.get("type")
-    options = {str(option): option for option in schema.get("enum") or ()}
-    if options:
-        similar = nearest(str(value)[:64], list(options))
-        if similar is not None:
-            yield options[similar]
+    kind, text = schema.get("type"), str(value)[:_LONGEST]
+    if value is ABSENT:
+        return
+    if "enum" in schema:
+        yield nearest(text, list(map(str, schema["enum"]))) or ABSENT
     elif kind == "boolean":
-        yield str(value).strip().lower() not in NO
+        yield text.strip().lower() not in NO
     elif kind in ("integer", "number"):
-        yield from _numbers(schema, str(value))
-    elif kind == "string" and not isinstance(value, bool | dict | list | None):
-        yield from _texts(schema, str(value)[:_LONGEST], now)
+        yield from _numbers(schema, text)
+    elif kind == "string" and type(value) in (str, int, float):
+        yield from _texts(schema, text, now)
     elif kind == "array":
         items = value if isinstance(value, list) else [value]
-        yield _distinct(items)[: schema.get("maxItems")]
-    elif kind == "object" and isinstance(value, dict):
-        yield dict(islice(value.items(), schema.get("maxProperties")))
-
-
-def _distinct(items: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    for item in items:
-        if item not in found:
-            found.append(item)
-    return found
+        distinct = {orjson.dumps(item): item for item in items}
+        yield [*distinct.values()][: schema.get("maxItems")]
 
 
 def samples(schema: Json, now: str) -> Iterator[Any]:
     """Candidates that are made from the schema alone: its example, its default, and what
     its limits suggest.
     """
-    yield from _shown(schema, "example", "default")
+    yield from (schema[name] for name in ("example", "default") if name in schema)
     yield from schema.get("enum") or ()
     kind = schema.get("type")
     if schema.get("format") == "date-time":
@@ -173,19 +155,12 @@ def samples(schema: Json, now: str) -> Iterator[Any]:
         yield "x" * schema.get("minLength", 1)
     elif kind in ("integer", "number"):
         yield from _numbers(schema, "1")
-        yield from _shown(schema, "minimum", "maximum")
+        yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
         yield 1
     elif kind == "boolean":
         yield True
     elif kind in _EMPTY:
         yield _EMPTY[kind]
-
-
-def _shown(schema: Json, *names: str) -> Iterator[Any]:
-    """The values that a schema has under these names."""
-    for name in names:
-        if name in schema:
-            yield schema[name]
 
 
 def _numbers(schema: Json, text: str) -> Iterator[int | float]:
@@ -208,7 +183,7 @@ def _numbers(schema: Json, text: str) -> Iterator[int | float]:
 def _texts(schema: Json, text: str, now: str) -> Iterator[str]:
     plain = _UNSENDABLE.sub("", text).strip()
     yield from _formatted(schema.get("format"), plain, now)
-    for candidate in (plain, plain.upper(), plain.lower(), re.sub(r"[^0-9]", "", plain)):
+    for candidate in (plain, plain.upper(), re.sub(r"[^0-9]", "", plain)):
         if cut := candidate[: schema.get("maxLength", _LONGEST)]:
             yield cut.ljust(schema.get("minLength", 0), cut[-1])
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ...contract.lifecycles import Lifecycle
 from ...core.record import Body, Row
 from ...core.text import nearest
-from .attempt import Situation
+from .attempt import TABLES, Attempt
 
 _NAMED = 4  # records that are named
 _LONGEST_ID = 200  # characters of an id
@@ -20,113 +20,111 @@ class Needed(NamedTuple):
     resource: str
     row: Row
     field: str
-    values: list[str]
+    values: Sequence[str]
     lifecycle: Lifecycle | None
 
     @property
     def is_now(self) -> Any:
         return self.row.public[self.field]
 
+    def may_become(self, state: str) -> bool:
+        """Whether the record can go to a state."""
+        return self.lifecycle is not None and self.lifecycle.find(self.is_now, state) is not None
 
-def state_behind(s: Situation, code: str) -> Body | None:
-    """The state behind a refusal, with the moves that leave it; None where no record's state is
-    behind it.
-    """
+    @property
+    def moves(self) -> list[str]:
+        """The states that the record can go to, each with the operations that do it."""
+        found = []
+        if self.lifecycle is not None and self.lifecycle.field == self.field:
+            for move in self.lifecycle.exits(self.is_now):
+                if move.to != self.is_now:
+                    found.append(f"{move.to} ({' or '.join(move.by)})")
+        return found
+
+
+def state_behind(s: Attempt, code: str) -> Body | None:
+    """The state behind a refusal; None where no record's state is behind it."""
     if code == "method_not_allowed":
-        asked, methods = s.question, sorted(s.operations)
+        methods = sorted(s.operations)
         moves = [f"{method} ({s.operations[method].id})" for method in methods]
-        return _shown("Operation", asked.path, "method", asked.method, needed=methods, moves=moves)
+        return _shown(
+            "Operation",
+            s.request["path"],
+            "method",
+            s.request["method"],
+            needed=methods,
+            moves=moves,
+        )
     if code in ("not_found", "merchant_not_found"):
         return _similar_records(s)
     found = needed(s, code)
     if found is None:
         return None
-    moves = []
-    if found.lifecycle is not None and found.lifecycle.field == found.field:
-        for move in found.lifecycle.exits(found.is_now):
-            if move.to != found.is_now:
-                moves.append(f"{move.to} ({' or '.join(move.by)})")
     return _shown(
-        found.resource, found.row.id, found.field, found.is_now, needed=found.values, moves=moves
+        found.resource,
+        found.row.id,
+        found.field,
+        found.is_now,
+        needed=found.values,
+        moves=found.moves,
     )
 
 
-def needed(s: Situation, code: str) -> Needed | None:
+def needed(s: Attempt, code: str) -> Needed | None:
     """What a rule asks of a record; None where it asks nothing, or there is no such record."""
     if code == "invalid_state_transition":
         return _before_the_move(s)
     rule = s.rules.get(code, {}).get("of")
-    if rule is None:
-        return None
-    row = _record_of(s, rule["resource"])
+    row = None if rule is None else _record_of(s, rule["resource"])
     if row is None:
         return None
     lifecycle, values = s.copy.rules.lifecycles.get(rule["resource"]), rule["needed"]
     if isinstance(values, str):  # of a set of states
-        values = list(lifecycle.sets[values]) if lifecycle else []
+        values = lifecycle.sets[values] if lifecycle else ()
     return Needed(rule["resource"], row, rule["field"], values, lifecycle)
 
 
-def _record_of(s: Situation, resource: str) -> Row | None:
+def _record_of(s: Attempt, resource: str) -> Row | None:
     """The record that a request is about: of the path, of the record in the path, or
     of the body.
     """
-    if resource not in ("Project", "Plan"):
-        return s.target
     name = f"{resource.lower()}Id"
-    ident = s.values.get(name) or s.member(name)
-    if resource == "Project" and s.target is not None:
-        ident = s.target.public.get(name, ident)
-    table = s.table(name)
-    if ident is None or table is None:
-        return None
-    return table.open(str(ident).lower())
+    if name not in TABLES:
+        return s.target if s.resource == resource else None
+    above = s.target.public if s.target is not None else {}
+    ident = s.values.get(name) or above.get(name) or s.members.get(name)
+    return s.store.tables[TABLES[name]].open(str(ident).lower())
 
 
-def _before_the_move(s: Situation) -> Needed | None:
+def _before_the_move(s: Attempt) -> Needed | None:
     """The record of the path, and the states from which it goes to the one that the request names
     or leads to.
     """
-    lifecycle = _lifecycle_of(s)
+    lifecycle, wanted = s.copy.rules.lifecycles.get(s.resource or ""), s.members.get("status")
     if lifecycle is None or s.target is None:
         return None
-    own = [move for move in lifecycle.moves if s.operation.id in move.by]
-    wanted = s.member("status")
-    if own and not isinstance(wanted, str):
-        wanted = own[0].to
-    values: list[str] = []
-    for move in own:
-        if move.to == wanted and move.from_ not in ("new", *values):
+    values = []
+    for move in lifecycle.moves:
+        if s.operation.id in move.by and wanted in (None, move.to):
             values.append(move.from_)
-    return Needed(lifecycle.resource, s.target, lifecycle.field, values or [str(wanted)], lifecycle)
+    resource = lifecycle.resource
+    return Needed(resource, s.target, lifecycle.field, values or [str(wanted)], lifecycle)
 
 
-def _lifecycle_of(s: Situation) -> Lifecycle | None:
-    """The states that the record in the path can be in, if it has states."""
-    for name in s.values:
-        table = s.table(name)
-        if table is not None:
-            return s.copy.rules.lifecycles.get(table.spec.schema)
-    return None
-
-
-def _similar_records(s: Situation) -> Body | None:
+def _similar_records(s: Attempt) -> Body | None:
     """The record that the path nearly names, else the newest ones."""
-    name, field = next(iter(s.values), ""), "id"
-    table = s.table(name)
-    if name == "publicKey":
-        table, field = s.store.api_keys, "public_key"
-    if table is None:
+    table, resource, field = s.table, s.resource, "id"
+    if "publicKey" in s.values:
+        table, resource, field = "api_keys", "ApiKey", "public_key"
+    if table is None or resource is None:
         return None
-    known = []
-    for row in s.newest(table):
-        if field == "id" or row.public["is_active"]:
-            known.append(row.public[field])
-    values = known[:_NAMED] or ["a record of the caller, who has none"]
-    similar = nearest(s.values[name], known)
-    if similar is not None:
-        values = [similar]
-    return _shown(table.spec.schema, s.values[name][:_LONGEST_ID], field, None, needed=values)
+    ident = next(iter(s.values.values()))
+    rows = [row for row in s.newest(table) if field == "id" or row.public["is_active"]]
+    known = [row.public[field] for row in rows]
+    similar = nearest(ident, known)
+    values = [similar] if similar else known[:_NAMED]
+    values = values or ["a record of the caller, who has none"]
+    return _shown(resource, ident[:_LONGEST_ID], field, None, needed=values)
 
 
 def _shown(
@@ -135,7 +133,7 @@ def _shown(
     field: str,
     is_: object,
     *,
-    needed: list[str],
+    needed: Sequence[str],
     moves: Sequence[str] = (),
 ) -> Body:
     return {

@@ -11,7 +11,7 @@ from ...core.clock import iso
 from ...core.record import Body
 from ...core.text import glob, shortened
 from ...engine.kept import Trace
-from ...engine.sandbox import DEFAULT, Sandbox
+from ...engine.sandbox import Sandbox
 from ..curl import MADE_ANEW, command
 from ..request import CONTROL
 from ..server import Server
@@ -131,9 +131,6 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
     """
     if not is_known(trace) or lacks_body(trace) or not trace.method.isalpha():
         return None
-    base_url = server.settings.url
-    if sandbox.name != DEFAULT:
-        base_url += f"/s/{sandbox.name}"
     headers = {"authorization": f"Bearer {server.ready_token(sandbox)}"}
     for name, value in joined(trace.headers).items():
         if name not in OF_THE_CONNECTION and REDACTED not in value and value.isprintable():
@@ -144,7 +141,7 @@ def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
         trace.query.decode("latin-1"),
         headers,
         trace.body or b"",
-        base_url=base_url,
+        base_url=server.url_of(sandbox),
         has_admin_key=server.guard.admin_key is not None,
     )
 

@@ -49,14 +49,8 @@ class FaultInjection:
     """
 
     def __init__(self, app: Layer, server: Server) -> None:
-        """The contract of the server has the statuses and codes that the operations of
-        the API answer.
-        """
         self.app, self._server, self._document = app.__call__, server, server.document
-        self._statuses: dict[str, int] = {}
-        for operation in self._document.operations.values():
-            for status, code in _refusals(operation):
-                self._statuses.setdefault(code, status)
+        self._rules = self._document.schema("ErrorCode").get("x-rules", {})
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         request: Request = scope[REQUEST]
@@ -89,7 +83,7 @@ class FaultInjection:
 
     def _refusal(self, operation: Operation, effect: Effect) -> Refusal:
         then = effect.then
-        status = then["status"] if "status" in then else self._statuses.get(then["code"], 503)
+        status = then.get("status") or self._rules.get(then["code"], {}).get("status", 503)
         usual = (code for known, code in _refusals(operation) if known == status)
         code = then.get("code") or next(usual, "simulated_fault")
         real = {} if "message" in then else self._example(operation, status, code)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from time import perf_counter_ns
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
@@ -326,42 +326,37 @@ class PathIds:
     """Reads the ids in the path of one operation's requests."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._ids = _ids_of(endpoint)
+        schemas = _schemas_of(endpoint, "path")
+        self._names = re.findall(r"\{([^}]+)\}", endpoint.operation.path)
+        self._patterns: dict[str, str] = {}  # of those that are no UUIDs
+        for name in self._names:
+            if schemas[name].get("format") != "uuid":
+                self._patterns[name] = schemas[name].get("pattern", "")
+        # Python would search an overlay's pattern for hours
+        self._validators = {
+            name: Validator({"pattern": pattern}, {}) for name, pattern in self._patterns.items()
+        }
         self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
 
     def checked(self, values: Values) -> Values:
         """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
         checked = []
-        for value, known in zip(values, self._ids, strict=True):
-            wrong = known.wrong(value)
-            if wrong is not None:
-                raise NotFound(wrong, code=self._not_found_code)
-            checked.append(value.lower() if known.is_uuid else value)
+        for value, name in zip(values, self._names, strict=True):
+            if name not in self._patterns:
+                if is_uuid(value) is None:
+                    message = "The id in the path is not a UUID, so no record has it."
+                    raise NotFound(message, code=self._not_found_code)
+                checked.append(value.lower())
+                continue
+            text = value.encode(errors="replace").decode()
+            if not self._validators[name].is_valid(text):
+                message = f"{shown(text)} cannot exist: every {name} matches {self._patterns[name]}"
+                raise NotFound(message, code=self._not_found_code)
+            checked.append(value)
         return tuple(checked)
 
 
 _EMPTY: Body = {}
-
-
-class _Id(NamedTuple):
-    """What the contract says of an id in a path."""
-
-    name: str
-    is_uuid: bool
-    pattern: str
-    fits: Callable[[Any], bool]
-    """Python would search an overlay's pattern for hours."""
-
-    def wrong(self, value: str) -> str | None:
-        """Why no record has this id; None where one may have it."""
-        if self.is_uuid:
-            if is_uuid(value) is not None:
-                return None
-            return "The id in the path is not a UUID, so no record has it."
-        text = value.encode(errors="replace").decode()
-        if self.fits(text):
-            return None
-        return f"{shown(text)} cannot exist: every {self.name} matches {self.pattern}"
 
 
 def _schemas_of(endpoint: Endpoint, place: str) -> Body:
@@ -374,17 +369,6 @@ def _codes(operation: Operation, status: int) -> tuple[str, ...]:
     """The codes of the refusals of a status, the usual one first."""
     response = operation.responses.get(status)
     return () if response is None else response.codes
-
-
-def _ids_of(endpoint: Endpoint) -> list[_Id]:
-    """The ids in the path of an operation, in their order."""
-    schemas = _schemas_of(endpoint, "path")
-    found = []
-    for name in re.findall(r"\{([^}]+)\}", endpoint.operation.path):
-        pattern = schemas[name].get("pattern", "")
-        fits = Validator({"pattern": pattern}, {}).is_valid
-        found.append(_Id(name, schemas[name].get("format") == "uuid", pattern, fits))
-    return found
 
 
 @lru_cache(maxsize=64)

@@ -108,31 +108,13 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
 
 
 def _details_of_branches(error: Any, schema_at: SchemaAt) -> list[Detail]:
-    """Details of a value that satisfies none of several schemas: what the nearest one demands.
-
-    Schemas for values of another type count only where no schema is for values of this type.
-    """
-    place, *inside = error.instance_path
-    branches: Sequence[Sequence[Any]] = error.kind.context
-    fitting = [errors for errors in branches if _accepts_this_type(errors, error)]
-    if fitting:
-        details = []
-        for each in min(fitting, key=_distance):
-            details += details_of(each, schema_at)
-        return details
-    types: list[str] = []
-    for errors in branches:
-        for each in errors:
-            types += _names(each)
-    message = f"{shown(error.instance)} has the wrong type: send {_types(types, error.instance)}."
-    return [detail(field_name(inside) or place, "type", message, place)]
-
-
-def _accepts_this_type(errors: Sequence[Any], error: Any) -> bool:
-    """Whether a schema, by its errors, is for values of the type of the one that `error` is of."""
+    """Details of a value that satisfies none of several schemas: what the nearest one demands."""
     path = list(error.instance_path)
-    of_types = [list(each.instance_path) for each in errors if _names(each)]
-    return path not in of_types
+    branches: Sequence[Sequence[Any]] = error.kind.context
+    details = []
+    for each in min(branches, key=lambda errors: _distance(errors, path)):
+        details += details_of(each, schema_at)
+    return details
 
 
 def unread(body: bytes, error: ValueError) -> str:
@@ -195,13 +177,19 @@ def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, 
         yield name, f"The contract has no such field here.{hint}"
 
 
-def _distance(errors: Sequence[Any]) -> tuple[bool, int]:
-    """How far a value is from a schema that breaks so: the nearest one says what to mend."""
-    count = 0
+def _distance(errors: Sequence[Any], path: list[Any]) -> tuple[bool, bool, int]:
+    """How far the value at a path is from a schema that breaks so: the nearest one says what to
+    mend. One that is for values of another type is farthest.
+    """
+    count, is_of_another_type, excludes = 0, False, False
     for each in errors:
         is_unknown = each.kind.name == "additionalProperties"
         count += len(each.kind.unexpected) if is_unknown else 1
-    return any(each.kind.name in ("enum", "not") for each in errors), count
+        if each.kind.name == "type" and list(each.instance_path) == path:
+            is_of_another_type = True
+        if each.kind.name in ("enum", "not"):
+            excludes = True
+    return is_of_another_type, excludes, count
 
 
 def _message(error: Any, schema: Body) -> str:
