@@ -15,12 +15,8 @@ from .running_server import Target
 
 def list_orders(target: Target, limit: int, status: str | None) -> None:
     """List the newest orders of a sandbox."""
-    found = target.api("/v2/orders", params=given(limit=limit, status=status))
-    show_list(
-        target,
-        {"orders": found["orders"]},
-        "id code status totalAmount paymentMethod customer.name",
-    )
+    found = target.orders(**given(limit=limit, status=status))
+    show_list(target, found, "id code status totalAmount paymentMethod customer.name")
 
 
 # -- the clock
