@@ -5,10 +5,9 @@ drawn for them.
 from collections.abc import Iterator
 from random import Random
 
-from ..core.clock import DAY, HOUR, MINUTE, iso
+from ..core.clock import HOUR, MINUTE, iso
 from ..core.ids import uuid_text
 from ..core.record import Body
-from ..domain.calendar import add_interval
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.draft import Draft
@@ -16,6 +15,7 @@ from .files import Node
 from .goods import Goods
 from .lives import Lives, Purchase
 from .people import ALPHANUMERIC_SINCE_MS
+from .personas import Story
 from .provider import stream
 from .purchases import (
     LAPSE,
@@ -30,7 +30,7 @@ from .purchases import (
     is_of_one,
     unpaid,
 )
-from .rhythm import Rhythm, moment
+from .rhythm import Rhythm
 from .scenario import Scenario
 from .tables import pick
 
@@ -134,22 +134,21 @@ class Crowd:
 
         Raises ScenarioError.
         """
-        offers = [offer for offer in self.offers if is_of_one(offer.plan, "month")]
+        now, offers = self.script.end, []
+        for offer in self.offers:
+            if offer.is_sold_at(now) and is_of_one(offer.plan, "month") and offer.takes("pix"):
+                offers.append(offer)
         if not offers:
             raise asked.fail(
-                "past-due members need a monthly plan in an active project of `projects`: add one"
+                "past-due members need a monthly plan that takes PIX in an active project of"
+                " `projects`: add one"
             )
         for _ in range(count):
-            offer, paid = self._choose(offers), int(self._rng.random() * 5)
-            over = moment(
-                self._rng, self.script.end - int((1.5 + 2 * self._rng.random()) * DAY), 8 * HOUR
-            )
-            begun = (
-                add_interval(over, "month", 1, -1 - paid) - offer.plan["trial_period_days"] * DAY
-            )
-            method = "pix" if offer.takes("pix") else offer.plan["payment_methods"][0]
-            fate = Fate(method, bills=[PAID] * paid + [LAPSE])
-            yield Visit(max(begun, offer.opens + MINUTE), offer, fate)
+            story = Story([self._choose(offers)], now, asked, self._rng)
+            paid = int(self._rng.random() * 5)
+            bills = [PAID] * paid + [LAPSE]
+            at, offer, fate = story.visit({"days": 1.5 + 2 * self._rng.random(), "bills": bills})
+            yield Visit(max(at, offer.opens + MINUTE), offer, fate)
 
     # -- as time passes
 

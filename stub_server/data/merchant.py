@@ -2,7 +2,7 @@
 and webhooks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from random import Random
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
@@ -219,15 +219,18 @@ class Merchant:
         """Plan the main key, which has all scopes that a key can have, and the scenario's."""
         known = self.script.sandbox.rules.converter.document.scopes
         scopes = [scope["name"] for scope in known if scope["assignable"]]
-        rng, script = stream(self.seed, "keys"), self.script
+        rng = stream(self.seed, "keys")
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
-        script.plan(first, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
-        used = [self._plan_key(rng, node) for node in self.scenario.root.each("keys")]
+        self.script.plan(first, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
+        requests = 0
+        for node in self.scenario.root.each("keys"):
+            self._plan_key(rng, node)
+            requests += node.get("usage", 0)
         latest = self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
-        script.add(self.now, self._use_keys, used, latest)
+        self.script.add(self.now, self._use_main_key, requests, latest)
 
-    def _plan_key(self, rng: Random, node: Node) -> tuple[str, int, int]:
-        """Plan a key; returns its id, how often it was used and when last (ms)."""
+    def _plan_key(self, rng: Random, node: Node) -> None:
+        """Plan a key, and how often it was used and when last."""
         now, ident, state = self.now, named_uuid("api_key", node.value["key"]), node.value["state"]
         fields = node.without(*NOT_OF_KEYS)
         check_request(self.goods.schemas, "ApiKeyCreate", fields, node)
@@ -248,7 +251,10 @@ class Merchant:
         if state == "inactive":
             last = created + (now - created) // 3
             self.script.plan(last + HOUR, _switch_off, ident)
-        return ident, node.get("usage", 0), max(created, last)
+        usage = node.get("usage", 0)
+        if usage:
+            used = (usage, iso(max(created, last)))
+            self.script.add(now, self.script.store.set_usage, ident, used)
 
     def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
         known, asked = draft.store.projects.keys, fields.get("allowed_projects", [])
@@ -260,14 +266,10 @@ class Merchant:
         )
         resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
 
-    def _use_keys(self, used: Sequence[tuple[str, int, int]], latest: int) -> None:
-        """How often each key was used, and when last: the main one by every order, twice."""
+    def _use_main_key(self, requests: int, latest: int) -> None:
+        """The main key was used by every order, twice, and by so many `requests` of others."""
         store = self.script.store
-        for ident, count, last in used:
-            if count:
-                store.set_usage(ident, (count, iso(last)))
         if len(store.orders):
-            requests = sum(count for _, count, _ in used)
             store.set_usage(MAIN_ID, (2 * len(store.orders) + requests, iso(latest)))
 
 

@@ -62,10 +62,10 @@ class Story:
             return [self._on_leap_day(story.removeprefix("leap_"))]
         if story == "none":
             return []
-        return [self._by_row(table("stories")[story])]
+        return [self.visit(table("stories")[story])]
 
-    def _by_row(self, row: Body) -> Visit:
-        """The purchase of a row of the table."""
+    def visit(self, row: Body) -> Visit:
+        """The purchase of a row, as those of the table of stories are."""
         kind, bills = row.get("plan", ""), row.get("bills", [])
         offer = self._plan(*SUITING[kind]) if kind in SUITING else self._monthly()
         trial_days = offer.plan["trial_period_days"]
