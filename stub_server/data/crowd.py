@@ -11,7 +11,6 @@ from ..core.record import Body
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.draft import Draft
-from .files import Node
 from .goods import Goods
 from .lives import Lives, Purchase
 from .people import ALPHANUMERIC_SINCE_MS
@@ -31,7 +30,7 @@ from .purchases import (
     unpaid,
 )
 from .rhythm import Rhythm
-from .scenario import Scenario
+from .scenario import Node, Scenario
 from .tables import pick
 
 BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet

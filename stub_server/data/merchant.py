@@ -16,13 +16,12 @@ from ..engine import resources
 from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import Draft
 from .catalogue import Membership
-from .files import Node, check_request
 from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
 from .provider import stream
 from .purchases import Offer
 from .rhythm import office_hour
-from .scenario import Scenario
+from .scenario import Node, Scenario, check_request
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats

@@ -6,7 +6,7 @@ import pytest
 
 from stub_server.contract.source import ContractError
 from stub_server.core.ids import named_uuid
-from stub_server.data.files import ScenarioError
+from stub_server.data.scenario import ScenarioError
 from stub_server.engine.sandbox import Sandbox
 from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world

@@ -25,8 +25,8 @@ from ...server.layers.validation import MOST_VALUES
 from ...server.reply import Answer, Forwarded, not_allowed
 from ...server.request import CONTROL_KEY, LARGEST_BODY, Request
 from ...server.work import Work
-from .protocol import Context, server_of
 from .session import Session
+from .tools import Context, server_of
 
 MOST_SESSIONS, MOST_OF_A_SANDBOX = 64, 8
 IDLE = 30 * 60.0  # seconds after which a session ends that nobody uses

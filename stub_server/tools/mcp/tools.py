@@ -1,9 +1,15 @@
-"""The twelve tools, which `fixtures/agents.yaml` describes, and the call of one."""
+"""The twelve tools, which `fixtures/agents.yaml` describes, as a server of the Model Context
+Protocol, by the package `mcp` of the protocol's maintainers.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
 from inspect import signature
+from typing import Any
+
+import mcp_types as types
+from mcp.server import Server, ServerRequestContext
 
 from ...contract.schema import Validator
 from ...contract.source import read
@@ -11,6 +17,7 @@ from ...core.log import log
 from ...core.members import given
 from ...core.shipped import FIXTURES
 from ...server.layers.violations import details_of
+from ...version import __version__
 from .acting import act
 from .calling import refused
 from .session import Json, Refused, Session, Wrong
@@ -114,3 +121,38 @@ def _check_parameters(action: str, work: Work, own: Json) -> None:
     for name in own:
         if name not in known:
             raise Wrong(f"{action} has no argument `{name}`. Leave it out.")
+
+
+Context = ServerRequestContext[Any, Any]
+
+
+def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:
+    """The server whose tools work in the session of each request."""
+
+    async def list_tools(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        listed = []
+        for name, tool in tools().items():
+            schema = schema_of(tool)
+            listed.append(
+                types.Tool(name=name, description=tool["description"], input_schema=schema)
+            )
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        result = await call(session_of(context), params.name, params.arguments or {})
+        content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
+        return types.CallToolResult(
+            content=content, structured_content=result.shown_facts, is_error=result.is_error
+        )
+
+    return Server(
+        "membership-sandbox",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
