@@ -190,22 +190,8 @@ def parse_node(text: str, file: str, shape: str, *, is_users: bool = False) -> N
     """
     value = parse_bounded(text, file) if is_users else parse(text, file)
     root, (_, schemas) = Node(value, file, text), _shapes()
-    errors = schemas.component(shape, request=True).iter_errors(value)
-    _refuse(_mistake(root, error) for error in errors)
+    _refuse(root, schemas.component(shape, request=True).iter_errors(value))
     return root
-
-
-def _mistake(node: Node, found: Any) -> ScenarioError:
-    nearest = _nearest(found)
-    for step in nearest.instance_path:
-        node = node[step]
-    if nearest.kind.name == "additionalProperties":
-        rule = reduce(getitem, nearest.schema_path[:-1], _shapes()[0])
-        known, unknown = sorted(rule["properties"]), nearest.kind.unexpected
-        named = " and ".join(map(repr, unknown))
-        are = "is" if len(unknown) == 1 else "are"
-        return node.fail(f"{named} {are} unknown; known are {', '.join(known)}")
-    return node.fail(_reason(nearest))
 
 
 def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
@@ -213,18 +199,20 @@ def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
 
     Raises ScenarioError.
     """
-    mistakes = []
-    for error in map(_nearest, schemas.component(name, request=True).iter_errors(body)):
-        reason = f"{_reason(error)} (by {name} of the contract)"
-        if error.instance_path:
-            reason = f"{'.'.join(map(str, error.instance_path))}: {reason}"
-        mistakes.append(node.fail(reason))
-    _refuse(mistakes)
+    errors = schemas.component(name, request=True).iter_errors(body)
+    _refuse(node, errors, f" (by {name} of the contract)")
 
 
-def _refuse(mistakes: Iterable[ScenarioError]) -> None:
-    """Raises ScenarioError with all mistakes, a line for each, if there are any."""
-    lines = dict.fromkeys(map(str, mistakes))
+def _refuse(node: Node, errors: Iterable[Any], by: str = "") -> None:
+    """Raises ScenarioError with all errors in the value of a node, a line for each, if there
+    are any.
+    """
+    lines: dict[str, None] = {}
+    for error in errors:
+        place, nearest = node, _nearest(error)
+        for step in nearest.instance_path:
+            place = place[step]
+        lines[str(place.fail(_reason(nearest) + by))] = None
     if lines:
         raise ScenarioError("\n".join(lines))
 
@@ -238,10 +226,16 @@ def _nearest(error: Any) -> Any:
 
 
 def _reason(error: Any) -> str:
-    """A violation in words. The validator's own name two of many values."""
+    """A violation in words. The validator's own name two of many values, and not what is known."""
     if error.kind.name == "enum":
         choices = ", ".join(map(str, error.kind.options)).replace("None", "null")
         return f"{error.instance!r} is not one of {choices}"
+    document, rule = _shapes()[0], error.schema_path[:-1]
+    is_of_file = rule[2:3] and rule[2] in document["components"]["schemas"]
+    if error.kind.name == "additionalProperties" and is_of_file:
+        known = reduce(getitem, rule, document)["properties"]
+        unknown = " and ".join(map(repr, error.kind.unexpected))
+        return f"{unknown} is unknown; known are {', '.join(sorted(known))}"
     return str(error.message[:300])
 
 

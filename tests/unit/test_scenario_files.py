@@ -98,7 +98,7 @@ def test_a_missing_file_is_named() -> None:
         (
             HEAD
             + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
-            r"projects\[0\].plans\[0\]: amount: .* \(by PlanCreate of the contract\)",
+            r"projects\[0\].plans\[0\].amount: .* \(by PlanCreate of the contract\)",
         ),
         (
             HEAD + "personas: [nobody]",
@@ -124,7 +124,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]",
-            r"keys\[0\]: scopes.0: .*ApiKeyCreate",
+            r"keys\[0\].scopes\[0\]: .*ApiKeyCreate",
         ),
         (
             HEAD
@@ -135,13 +135,13 @@ def test_a_missing_file_is_named() -> None:
         (
             HEAD
             + "webhooks: [{ key: w, behaviour: healthy, url: 'ftp://x', events: ['order.paid'] }]",
-            r"webhooks\[0\]: url: .*WebhookCreate",
+            r"webhooks\[0\].url: .*WebhookCreate",
         ),
         (
             HEAD
             + "records: { customers: [{ name: Ana, email: ana@example.com, document: '11111111111'"
             " }] }",
-            r"records.customers\[0\]: document",
+            r"records.customers\[0\].document",
         ),
         (
             HEAD
