@@ -23,6 +23,7 @@ from .calling import refused
 from .session import Json, Refused, Session, Wrong
 from .texts import Result
 
+Context = ServerRequestContext[Any, Any]
 Work = Callable[..., Awaitable[Result]]
 INSTRUCTIONS = (
     "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start;"
@@ -77,9 +78,7 @@ async def call(session: Session, name: str, arguments: Json) -> Result:
             own |= action["with"]
             action = action["call"]
         if " " not in action:
-            work = function_of(action)
-            _check_parameters(f"{name} {{action: {chosen}}}", work, own)
-            return await work(session, **own)
+            return await _work(f"{name} {{action: {chosen}}}", function_of(action), session, own)
         return await act(session, action, tool["next"], own)
     except Refused as error:
         return await refused(session, error.answer)
@@ -113,17 +112,13 @@ def _check(name: str, own: Json) -> None:
         raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 
 
-def _check_parameters(action: str, work: Work, own: Json) -> None:
-    """Raises Wrong for an argument of a tool that one of its actions does not have."""
-    known = signature(work).parameters
-    if "own" in known:  # all other arguments
-        return
-    for name in own:
-        if name not in known:
-            raise Wrong(f"{action} has no argument `{name}`. Leave it out.")
-
-
-Context = ServerRequestContext[Any, Any]
+async def _work(action: str, work: Work, session: Session, own: Json) -> Result:
+    """What an action answers. Raises Wrong for an argument of the tool that it does not have."""
+    try:
+        signature(work).bind(session, **own)
+    except TypeError as error:
+        raise Wrong(f"{action}: {error}. Leave it out.") from None
+    return await work(session, **own)
 
 
 def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:
@@ -146,7 +141,7 @@ def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:
         result = await call(session_of(context), params.name, params.arguments or {})
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
         return types.CallToolResult(
-            content=content, structured_content=result.shown_facts, is_error=result.is_error
+            content=content, structured_content=result.facts, is_error=result.is_error
         )
 
     return Server(
