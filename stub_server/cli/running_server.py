@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from ..core.members import given
 from ..core.record import Body
-from ..core.text import shortened
 from ..server.request import COMMAND
 from .options import LOCAL, Refusing, Unusable, key_headers, show
 
@@ -135,11 +134,10 @@ class Target:
                 " --server."
             ) from None
 
-    def foreign(self, error: Exception | None = None) -> Away:
-        """Why an answer is none of a sandbox of this version: `error` is what reading it raised."""
-        why = "" if error is None else f" ({type(error).__name__}: {shortened(str(error), 100)})"
+    def foreign(self) -> Away:
+        """Why an answer is none of a sandbox of this version."""
         return Away(
-            f"the server at {self.server} is not a compatible sandbox{why}. Give another --server."
+            f"the server at {self.server} is not a compatible sandbox. Give another --server."
         )
 
     def _body_of(self, response: httpx2.Response) -> Any:
@@ -205,7 +203,7 @@ def asking(work: Callable[..., Any]) -> Callable[..., Any]:
         with client:
             try:
                 return work(target, **others)
-            except _MISREAD as error:
-                raise target.foreign(error) from None
+            except _MISREAD:
+                raise target.foreign() from None
 
     return called

@@ -189,7 +189,6 @@ def test_a_run_uses_a_server_that_is_there_whatever_its_ini_file(
 ) -> None:
     ini = "sandbox_args = --seed 7\nsandbox_command = nowhere\n"
     ended = run(tmp_path, SEEDED, "-v", "--sandbox-url", live.url, ini=ini)
-    assert f"sandbox: {live.url}" in ended.stdout
     assert 0 == ended.returncode, ended.stdout
 
 
