@@ -15,7 +15,7 @@ from ..domain.webhooks import changed_webhook, new_webhook
 from ..engine import resources
 from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import Draft
-from .catalogue import Membership
+from .catalogue import Membership, offered
 from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
 from .provider import stream
@@ -66,10 +66,9 @@ class Merchant:
     def _memberships(self) -> Iterator[tuple[Node, Membership]]:
         """As many drawn projects as the scenario says, and those that it names."""
         faker = self.script.faker("projects", "drawn")
-        slugs: list[str] = faker.slugs()
         drawn = self.scenario.drawn
         states = STATES if self.scenario.every_state and drawn > len(STATES) + 1 else ()
-        for number, slug in enumerate(slugs[:drawn]):
+        for number, slug in enumerate(faker.random_sample([*offered()], drawn)):
             first = number == 0 or None  # some project has a trial, whatever the seed
             share = SHARES[min(number, len(SHARES) - 1)]
             membership = faker.membership(slug, has_trial=first)
@@ -77,7 +76,7 @@ class Merchant:
             yield Node({"status": status, "share": share}, "", steps=(slug,)), membership
         for spec in self.scenario.root.each("projects"):
             slug = spec.value["slug"]
-            if slug not in slugs:
+            if slug not in offered():
                 raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
             yield spec, self.script.faker("projects", slug).membership(slug)
 
