@@ -34,7 +34,7 @@ from .scenario import Node, Scenario
 from .tables import pick
 
 BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet
-NEW = 0.95  # of the visits at most: a few buyers come back
+NEW = 0.95  # of the visits until all have come: a few buyers come back
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
 QUIET = 5 * MINUTE  # before now, in which nobody comes
 
@@ -81,12 +81,11 @@ class Crowd:
             )
         if scenario.owing:
             visits = list(self._debts(people, node["everybody"]))
-            newcomers = people
         else:
             visits = list(self._waiting(min(scenario.pending, max(0, orders))))
-            visits += self._paying(orders - len(visits))
-            newcomers = min(len(visits), max(1, round(min(people * BUYERS, len(visits) * NEW))))
+            visits += self._paying(orders - len(visits), max(1, round(people * BUYERS)))
         visits.sort(key=lambda visit: visit.at)
+        newcomers = min(people, sum(visit.is_new for visit in visits))
         self.script.follow(self._come(visits, newcomers))
         for _ in range(people - newcomers):
             at = self.rhythm.instant(self._idle, self.rhythm.start, self.rhythm.end)
@@ -102,19 +101,29 @@ class Crowd:
         opens = min(max(since, self.rhythm.start, offer.opens + MINUTE), closes)
         return self.rhythm.instant(self._rng, opens, closes)
 
-    def _paying(self, orders: int) -> Iterator[Visit]:
-        """Visits of the whole period, so many that about `orders` come of them."""
-        now = self.script.end
+    def _paying(self, orders: int, buyers: int) -> Iterator[Visit]:
+        """Visits of the whole period, so many that about `orders` come of them.
+
+        Of the buyers, some come back to join another project. Once all have come, those that come
+        back leave what they order unpaid: nobody holds the same membership twice.
+        """
+        now = first = self.script.end
+        joins_another = len({each.project["id"] for each in self.offers}) > 1
         while orders > 0 and self.offers:
             offer = self._choose(self.offers)
-            at = self._at(offer)
+            comes_back = joins_another and first < now and self._rng.random() > NEW
+            is_new = buyers > 0 and not comes_back
+            at = self._at(offer, 0 if is_new else first)
             fate = draw_fate(self._rng, offer, at, now)
             # Nothing is renewed in a project that is stopped.
             expected = count_orders(offer.plan, fate, at, offer.stopped or now)
-            if expected > orders and now - at > SETTLED[fate.method]:
+            is_too_much = expected > orders and now - at > SETTLED[fate.method]
+            if is_too_much or not buyers:
                 fate, expected = unpaid(fate.method), 1
+            if is_new:
+                buyers, first = buyers - 1, min(first, at)
             orders -= expected
-            yield Visit(at, offer, fate)
+            yield Visit(at, offer, fate, is_new)
 
     def _waiting(self, count: int) -> Iterator[Visit]:
         """So many people who have ordered by PIX lately and whose orders are not paid yet; none
@@ -126,7 +135,9 @@ class Crowd:
             return
         for _ in range(count):
             offer = self._choose(offers)
-            yield Visit(self._at(offer, now - 20 * HOUR), offer, Fate("pix", "pending"))
+            yield Visit(
+                self._at(offer, now - 20 * HOUR), offer, Fate("pix", "pending"), is_new=True
+            )
 
     def _debts(self, count: int, asked: Node) -> Iterator[Visit]:
         """So many people with a monthly membership whose last period is over and not paid.
@@ -146,18 +157,17 @@ class Crowd:
             story = Story([self._choose(offers)], now, asked, self._rng)
             paid = int(self._rng.random() * 5)
             bills = [PAID] * paid + [LAPSE]
-            at, offer, fate = story.visit({"days": 1.5 + 2 * self._rng.random(), "bills": bills})
-            yield Visit(max(at, offer.opens + MINUTE), offer, fate)
+            at, offer, fate, _ = story.visit({"days": 1.5 + 2 * self._rng.random(), "bills": bills})
+            yield Visit(max(at, offer.opens + MINUTE), offer, fate, is_new=True)
 
     # -- as time passes
 
     def _come(self, visits: list[Visit], newcomers: int) -> Iterator[int]:
-        """Everybody comes at their time: as many buyers as `newcomers`, of whom some come back."""
-        for number, visit in enumerate(visits):
+        """Everybody comes at their time, the first one for the first time."""
+        for visit in visits:
             yield visit.at
-            to_come = newcomers - len(self._buyers)
-            is_new = not self._buyers or self._rng.random() * (len(visits) - number) < to_come
-            self.script.follow(self._buy(visit, is_new=is_new))
+            has_room = visit.is_new and len(self._buyers) < newcomers
+            self.script.follow(self._buy(visit, is_new=has_room or not self._buyers))
 
     def _buy(self, visit: Visit, *, is_new: bool) -> Iterator[int]:
         """Somebody orders.
@@ -169,37 +179,15 @@ class Crowd:
             self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
         ident, joined = self._buyers[-1] if is_new else self._returning(project)
         if project in joined:
-            self._make_up_for(visit)
             fate = unpaid(fate.method)
         joined.add(project)
         buyer = as_buyer(draft.get(draft.store.customers, ident).public)
         return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
 
-    def _make_up_for(self, visit: Visit) -> None:
-        """Plan orders that are not paid, in place of those that were expected of a visit
-        and do not come.
-        """
-        offer = visit.offer
-        latest = min(offer.closes, self.script.end - SETTLED[visit.fate.method])
-        if visit.at >= latest:
-            return
-        expected = count_orders(offer.plan, visit.fate, visit.at, offer.stopped or self.script.end)
-        for _ in range(expected - 1):
-            at = self.rhythm.instant(self._rng, visit.at, latest)
-            self.script.add(at, self._order, Visit(at, offer, unpaid(visit.fate.method)))
-
-    def _order(self, visit: Visit) -> None:
-        self.script.follow(self._buy(visit, is_new=False))
-
     def _returning(self, project: str) -> tuple[str, set[str]]:
-        """One of the recent buyers, in most cases one who has not joined the project."""
-        for _ in range(12):
-            buyer = self._buyers[
-                self._rng.randrange(max(0, len(self._buyers) - RECENT), len(self._buyers))
-            ]
-            if project not in buyer[1]:
-                break
-        return buyer
+        """One of the recent buyers, one who has not joined the project if there is any."""
+        recent = self._buyers[-RECENT:]
+        return self._rng.choice([each for each in recent if project not in each[1]] or recent)
 
     def _sign_up(self, draft: Draft, rng: Random, metadata: str) -> str:
         """Create the next customer, who follows from the seed, whatever the time;

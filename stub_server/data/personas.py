@@ -67,7 +67,7 @@ class Story:
     def purchases(self) -> list[Visit]:
         """All purchases of the persona. Raises ScenarioError, also if a plan was not there yet."""
         visits = self._visits()
-        for at, offer, _ in visits:
+        for at, offer, *_ in visits:
             if at < offer.opens:
                 story = self.node.value["story"]
                 raise self.node.fail(
@@ -208,7 +208,7 @@ def _scratch(
     scratch.ids.position = draft.ids.position
     scratch.settings = sandbox.rules.settings  # a life is the same whatever its sandbox is set to
     own = scratch.stores[scratch.origin.home] = Store(store.merchant, sandbox.rules.layout)
-    for _, offer, _ in purchases:
+    for _, offer, *_ in purchases:
         for name, sold in (("projects", offer.project), ("plans", offer.plan)):
             if sold["id"] not in own.tables[name].keys:
                 own.replace(name, None, store.tables[name].open(sold["id"]))
@@ -216,7 +216,7 @@ def _scratch(
     lives = Lives(script, rng)
     public = new_customer(fields, sandbox.rules.defaults["Customer"], iso(begins))
     script.step(resources.add, "customers", public)
-    for at, offer, fate in purchases:
+    for at, offer, fate, _ in purchases:
         purchase = Purchase(cart(rng, offer), as_buyer(public), public["id"], fate)
         script.add(at, lives.begin, purchase)
     script.run()

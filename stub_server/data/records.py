@@ -100,7 +100,7 @@ class Records:
             "customer", node, given, named_uuid("customer", name)
         )
         buyer = as_buyer(self._customer(node, ident, fields, first))
-        for at, offer, fate in visits:
+        for at, offer, fate, _ in visits:
             self._buy_later(at, persona, Purchase(cart(rng, offer), buyer, ident, fate), offer.plan)
 
     def _buy_later(self, at: int, node: Node, purchase: Purchase, plan: Body) -> None:
