@@ -120,9 +120,6 @@ def _personas(root: Node) -> dict[str, Node]:
     return found
 
 
-MOST_REPEATED = 100_000  # characters: five times the longest text of the contract
-
-
 class ScenarioError(UnusableInput):
     """A scenario or a catalogue table is unknown or invalid: gives file, key and reason."""
 
@@ -246,17 +243,10 @@ def expand(node: Node) -> Any:
     """
     value = node.value
     if isinstance(value, dict):
-        if (
-            value.keys() == {"repeat", "length"}
-            and isinstance(value["repeat"], str)
-            and value["repeat"]
-        ):
-            text, length = value["repeat"], value["length"]
-            if not isinstance(length, (int, float)) or not 0 <= length <= MOST_REPEATED:
-                raise node["length"].fail(
-                    f"{length!r} is not a length: give a number from 0 to {MOST_REPEATED:,}"
-                )
-            return (text * (int(length) // len(text) + 1))[: int(length)]
+        if value.keys() == {"repeat", "length"}:
+            _refuse(node, _shapes()[1].component("Repeated", request=True).iter_errors(value))
+            text, length = value["repeat"], int(value["length"])
+            return (text * (length // len(text) + 1))[:length]
         return {name: expand(node[name]) for name in value}
     if isinstance(value, list):
         return [expand(node[place]) for place in range(len(value))]

@@ -174,12 +174,9 @@ def test_a_missing_file_is_named() -> None:
                 SHOP
                 + f"  customers: [{{ name: {{ repeat: x, length: {length} }}, email: a@example.com,"
                 " document: AB1 }]",
-                (
-                    r"mine.yaml:\d+: records.customers\[0\].name.length: .* is not a length: give a"
-                    r" number from 0 to"
-                ),
+                r"mine.yaml:\d+: records.customers\[0\].name.length: .*(maximum|minimum|integer)",
             )
-            for length in ("1.0e9", "1.0e400", "-1", "many", "null")
+            for length in ("1.0e9", "1.0e400", "-1", "many", "null", "2.5")
         ),
     ],
 )
