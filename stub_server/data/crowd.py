@@ -15,7 +15,7 @@ from .goods import Goods
 from .lives import Lives, Purchase
 from .people import ALPHANUMERIC_SINCE_MS
 from .personas import Story
-from .provider import stream
+from .provider import new_faker, stream
 from .purchases import (
     LAPSE,
     PAID,
@@ -57,7 +57,7 @@ class Crowd:
         self._rng = stream(script.sandbox.origin.seed, "arrivals")
         self._idle = stream(script.sandbox.origin.seed, "idle")
         self._idents = stream(script.sandbox.origin.seed, "people", "ids")
-        self._people = script.faker("people")
+        self._people = new_faker(script.sandbox.origin.seed, "people")
         # each with the projects of which it has bought a plan
         self._buyers: list[tuple[str, set[str]]] = []
 

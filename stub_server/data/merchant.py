@@ -18,7 +18,7 @@ from ..engine.draft import Draft
 from .catalogue import Membership, offered
 from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
-from .provider import stream
+from .provider import new_faker, stream
 from .purchases import Offer
 from .rhythm import office_hour
 from .scenario import Node, Scenario, check_request
@@ -65,7 +65,7 @@ class Merchant:
 
     def _memberships(self) -> Iterator[tuple[Node, Membership]]:
         """As many drawn projects as the scenario says, and those that it names."""
-        faker = self.script.faker("projects", "drawn")
+        faker = new_faker(self.seed, "projects", "drawn")
         drawn = self.scenario.drawn
         states = STATES if self.scenario.every_state and drawn > len(STATES) + 1 else ()
         for number, slug in enumerate(faker.random_sample([*offered()], drawn)):
@@ -78,7 +78,7 @@ class Merchant:
             slug = spec.value["slug"]
             if slug not in offered():
                 raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
-            yield spec, self.script.faker("projects", slug).membership(slug)
+            yield spec, new_faker(self.seed, "projects", slug).membership(slug)
 
     def _plan_project(
         self, rng: Random, spec: Node, membership: Membership, opened: int, place: int

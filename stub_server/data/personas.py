@@ -28,7 +28,7 @@ from ..engine.kept import Budget, Log
 from ..engine.sandbox import Sandbox
 from ..engine.tables.store import Store
 from .lives import Lives, Purchase
-from .provider import new_faker, release
+from .provider import new_faker
 from .purchases import Fate, Offer, Visit, cart, is_of_one
 from .rhythm import moment
 from .scenario import Node, ScenarioError, expand
@@ -190,7 +190,6 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
             drawn = fields | {"document": own[:LETTERS] + faker.numerify("######")}
         if customers.holder("document", drawn["document"]) is None:
             break
-    release(faker)
     kept = {"phones": fields["phones"], "address": fields["address"]}
     return without(drawn | kept | wanted, "id", "type", "document_type")
 
