@@ -187,7 +187,8 @@ class Crowd:
     def _returning(self, project: str) -> tuple[str, set[str]]:
         """One of the recent buyers, one who has not joined the project if there is any."""
         recent = self._buyers[-RECENT:]
-        return self._rng.choice([each for each in recent if project not in each[1]] or recent)
+        others = [each for each in recent if project not in each[1]]
+        return self._rng.choices(others or recent)[0]
 
     def _sign_up(self, draft: Draft, rng: Random, metadata: str) -> str:
         """Create the next customer, who follows from the seed, whatever the time;
