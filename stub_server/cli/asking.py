@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ..core.members import given
 from ..core.record import Body
-from .options import table, yaml_text
+from .options import table, write_private, yaml_text
 from .running_server import Target
 
 
@@ -71,6 +71,14 @@ def _at(column: str, entry: Any) -> Any:
 
 
 def _download(about: Body, target: Target, output: Path | None, **query: Any) -> None:
-    """Write to a file what the control surface answers; `about` has what is always asked."""
+    """Write to a file what the control surface answers, called like the sandbox if there is no
+    `output`; `about` has what is always asked.
+    """
     asked = about.get("query", {}) | given(**query)
-    target.download(about["path"], asked, about["media"], output, about["ending"])
+    data = target.file(about["path"], about["media"], **asked)
+    file = output or Path(f"{target.sandbox}.{about['ending']}")
+    write_private(file, data)
+    if str(file) != "-":
+        written = {"sandbox": target.sandbox, "file": str(file), "bytes": len(data)}
+        text = f"{file} is written from the sandbox {target.sandbox}: {len(data):,} bytes."
+        target.show(written, text)

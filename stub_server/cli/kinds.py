@@ -51,11 +51,6 @@ _SPAN = re.compile(f"({_PART.pattern})+")
 
 def span(text: str) -> Body:
     """How far the clock is to go, as the control surface takes it: a span, or else an instant."""
-    if text.startswith("--"):
-        raise click.NoSuchOption(text)
-    if text.startswith("-"):
-        back = "`stub-server rewind --to ISO8601` restores an earlier state, with its time"
-        raise click.BadParameter(f"The clock only goes forward. {back}.")
     if _SPAN.fullmatch(text):
         return {_UNITS[unit]: int(number) for number, unit in _PART.findall(text)}
     if not text[:4].isdigit():

@@ -1,19 +1,23 @@
-"""The verbs that need no server:
+"""The verbs that need no server: `backup`, `check`, `init`, `mcp` and `replay`.
 
-`backup`, `check` and `init`; exit codes 0 fine, 1 faults, 2 usage.
+Exit codes: 0 fine, 1 faults or another answer, 2 usage or a file that cannot be used.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
+from ..core.record import Body
 from ..core.text import printable
-from .options import Unusable, show
+from ..tools.mcp import missing
+from .options import Unusable, key_headers, read_file, show, yaml_text
 
 TOOLS: Mapping[str, Sequence[str]] = {
     "agents": ["agents"],
@@ -119,7 +123,7 @@ def _checked(overlays: tuple[Path, ...]) -> tuple[int, int]:
     from ..app import contracts, create_app
     from ..contract import checks
     from ..contract.formats import formats
-    from ..data.files import ScenarioError
+    from ..data.scenario import ScenarioError
     from ..domain.documents import is_document_here, is_document_unchecked
     from ..settings import Settings
 
@@ -141,3 +145,48 @@ def _checked(overlays: tuple[Path, ...]) -> tuple[int, int]:
 
 def _warn(text: str) -> None:
     click.echo(f"Warning: {printable(text)}", err=True)
+
+
+def mcp(
+    address: str | None, sandbox: str | None, admin_key: str | None, control_key: str | None
+) -> None:
+    """Serve tools for coding agents on standard input and output."""
+    if control_key is not None and sandbox is None:
+        raise click.UsageError("--control-key is the key of one sandbox: give --sandbox too.")
+    try:
+        from ..tools.mcp.stdio import serve
+    except ImportError as error:
+        raise Unusable(missing(error)) from None
+    with ExitStack() as stack:
+        if address is None:
+            from ..testing.server import running
+
+            address = stack.enter_context(running()).url
+        asyncio.run(serve(address, key_headers(admin_key, control_key), sandbox))
+
+
+def replay(file: Path, overlays: tuple[Path, ...], as_json: bool) -> None:
+    """Send the requests of FILE (- for standard input) to a fresh sandbox, and compare every
+    answer.
+    """
+    import asyncio
+
+    from ..storage.package import BadFile
+    from ..tools.replay.replaying import replay as replayed
+
+    try:
+        report = asyncio.run(replayed(read_file(file), overlays))
+    except BadFile as error:
+        raise Unusable("\n  ".join(error.lines)) from None
+    show(report, _text(report), as_json=as_json)
+    sys.exit(0 if report["ok"] else 1)
+
+
+def _text(report: Body) -> str:
+    """The report without what is empty, and the diffs below it."""
+    shown = {name: value for name, value in report.items() if value not in (None, {})}
+    diffs = shown.pop("diffs")
+    text = yaml_text(shown)
+    for each in diffs:
+        text += f"\n\n{each['method']} {each['path']} ({each['id']})\n{each['diff']}"
+    return text

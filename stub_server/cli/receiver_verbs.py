@@ -4,7 +4,6 @@ Exit codes: 0 fine, 1 findings, 2 usage or no server, 3 not everything could be 
 """
 
 import asyncio
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -113,9 +112,7 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
     except Refused as error:
         if error.code == "sandbox_not_found":
             raise
-        messages = [each["message"] for each in error.body.get("details", ())] or [error.message]
-        said = [re.sub(r"^(type\[\d+\]: )?", "--events: ", each) for each in messages]
-        raise Unusable("\n".join(said)) from None
+        raise Unusable(f"--events: {error.message}") from None
 
 
 def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str, str]:
@@ -154,8 +151,6 @@ def _follow(target: Target, after: str, patterns: Sequence[str]) -> Iterator[Eve
             is_away = True
             sleep(_PAUSE)
             continue
-        if is_away:
-            _notice("The server is back.")
         is_away = False
         if page["began_anew"]:
             _notice("The sandbox was reset or rewound, or the server restarted.")
@@ -191,8 +186,6 @@ async def _forward(event: Event, to: str, key: str) -> "AttemptOutcome":
     while True:
         outcome = await sender.attempt(delivery, _ATTEMPT)
         if outcome.error not in ("connection_refused", "dns"):
-            if is_away:
-                _notice("The receiver is back.")
             return outcome
         if not is_away:
             _notice(f"No answer from {to} ({outcome.error}). Trying again every second.")

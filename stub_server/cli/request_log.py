@@ -63,11 +63,9 @@ class RequestLog:
         while not self._stop.wait(PAUSE):
             self.flush()
         self.flush()
-        if self._stopped_by == "idle":
-            self._write([self._said({"stopped": "idle"}, "Stopped: nobody used the server.")])
-        elif self._stopped_by:
-            stopped = {"stopped": self._stopped_by}
-            self._write([self._said(stopped, f"Stopped by {self._stopped_by}.")])
+        if self._stopped_by:
+            why = "not being used" if self._stopped_by == "idle" else self._stopped_by
+            self._write([self._said({"stopped": self._stopped_by}, f"Stopped by {why}.")])
 
     def flush(self) -> None:
         """Write the waiting lines, and the number of those that were dropped."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..core.members import given
 from ..core.record import Body
-from ..core.text import shortened
 from ..server.request import COMMAND
-from .options import LOCAL, Refusing, Unusable, key_headers, show, write_private
+from .options import LOCAL, Refusing, Unusable, key_headers, show
 
 if TYPE_CHECKING:
     import httpx2
@@ -45,31 +42,18 @@ class Target:
     """
 
     def __init__(
-        self, server: str, sandbox: str, headers: Mapping[str, str], *, as_json: bool
+        self,
+        client: httpx2.Client,
+        server: str,
+        sandbox: str,
+        headers: Mapping[str, str],
+        *,
+        as_json: bool,
     ) -> None:
         """`headers` are sent to the control surface: they have a key."""
-        self.server, self.sandbox, self.as_json, self._headers = server, sandbox, as_json, headers
+        self._client, self._headers = client, headers
+        self.server, self.sandbox, self.as_json = server, sandbox, as_json
         self.may_be_new = False
-
-    def __enter__(self) -> Target:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if "_client" in vars(self):  # something was asked
-            self._client.close()
-
-    @cached_property
-    def _client(self) -> httpx2.Client:
-        import httpx2
-
-        from ..testing.server import authorities
-
-        return httpx2.Client(
-            headers={"User-Agent": COMMAND},
-            timeout=TIMEOUT,
-            verify=authorities(self.server),
-            trust_env=not self.server.startswith("http://"),
-        )
 
     @property
     def base(self) -> str:
@@ -105,28 +89,19 @@ class Target:
                 break
         return {member: found[:most]}
 
-    def api(self, path: str, **options: Any) -> Any:
-        """The body of an answer of the API to a GET by the seeded merchant."""
+    def orders(self, **query: Any) -> dict[str, list[Any]]:
+        """The newest orders, as the API lists them to the seeded merchant."""
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
-        return self._body_of(self._send("GET", self.base + path, headers=headers, **options))
+        answer = self._send("GET", f"{self.base}/v2/orders", headers=headers, params=query)
+        return {"orders": self._body_of(answer)["orders"]}
 
-    def download(
-        self, path: str, query: Body, media: str, output: Path | None, ending: str
-    ) -> None:
-        """Write a file of a media type from the control surface, called like the sandbox if there
-        is no `output`.
-        """
+    def file(self, path: str, media: str, **query: Any) -> bytes:
+        """A file of a media type from the control surface."""
         response = self._control("GET", path, params=query)
         if response.headers.get("content-type") != media:
             self._body_of(response)  # raises for a refusal
             raise self.foreign()
-        data, file = response.content, output or Path(f"{self.sandbox}.{ending}")
-        write_private(file, data)
-        if str(file) != "-":
-            written = {"sandbox": self.sandbox, "file": str(file), "bytes": len(data)}
-            self.show(
-                written, f"{file} is written from the sandbox {self.sandbox}: {len(data):,} bytes."
-            )
+        return response.content
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
         from ..engine.sandbox import DEFAULT
@@ -159,11 +134,10 @@ class Target:
                 " --server."
             ) from None
 
-    def foreign(self, error: Exception | None = None) -> Away:
-        """Why an answer is none of a sandbox of this version: `error` is what reading it raised."""
-        why = "" if error is None else f" ({type(error).__name__}: {shortened(str(error), 100)})"
+    def foreign(self) -> Away:
+        """Why an answer is none of a sandbox of this version."""
         return Away(
-            f"the server at {self.server} is not a compatible sandbox{why}. Give another --server."
+            f"the server at {self.server} is not a compatible sandbox. Give another --server."
         )
 
     def _body_of(self, response: httpx2.Response) -> Any:
@@ -214,11 +188,22 @@ def asking(work: Callable[..., Any]) -> Callable[..., Any]:
         control_key: str | None = None,
         **others: Any,
     ) -> Any:
+        import httpx2
+
+        from ..testing.server import authorities
+
+        client = httpx2.Client(
+            headers={"User-Agent": COMMAND},
+            timeout=TIMEOUT,
+            verify=authorities(server),
+            trust_env=not server.startswith("http://"),
+        )
         headers = key_headers(admin_key, control_key)
-        with Target(server, sandbox, headers, as_json=as_json) as target:
+        target = Target(client, server, sandbox, headers, as_json=as_json)
+        with client:
             try:
                 return work(target, **others)
-            except _MISREAD as error:
-                raise target.foreign(error) from None
+            except _MISREAD:
+                raise target.foreign() from None
 
     return called

@@ -6,7 +6,6 @@ Faker makes the slogans. Our tables say what each project teaches and what it co
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from faker.providers import BaseProvider
@@ -86,17 +85,6 @@ class CatalogueProvider(BaseProvider):
         """A ProjectCreate."""
         return self.membership().project
 
-    def slugs(self) -> list[str]:
-        """The projects of the catalogue, so shuffled that each niche has its turn."""
-        niches = []
-        for niche in self._shuffled(table("niches")["niches"]):
-            niches.append(self._shuffled(niche["projects"]))
-        in_turn = chain.from_iterable(zip_longest(*niches))
-        return [project["slug"] for project in in_turn if project is not None]
-
-    def _shuffled(self, items: list[Body]) -> list[Body]:
-        return sorted(items, key=lambda item: self.generator.random.random())
-
     def membership(self, slug: str = "", *, has_trial: bool | None = None) -> Membership:
         """A project with all that is sold in it: one of the catalogue by its slug, or any.
 
@@ -109,7 +97,7 @@ class CatalogueProvider(BaseProvider):
         plans = list(self._plans(niche, has_trial=has_trial))
         products = []
         for number, product in enumerate(project["products"], start=1):
-            words = niche | {"slug": slug, "number": number, "initials": _initials(slug)}
+            words = niche | {"slug": slug, "number": number, "code": slug.upper()}
             products.append(product | filled(table("niches")["product"], words))
         bumps = [(bump["title"], bump["price"]) for bump in niche["bumps"]]
         return Membership(slug, self._project(niche, project), plans, products, bumps)
@@ -167,15 +155,6 @@ def _plan(name: str, amount: float, features: list[str], **words: str) -> Body:
         "payment_methods": ["pix", "credit_card", "boleto"],
         "features": features,
     }
-
-
-def _initials(slug: str) -> str:
-    """Those of a SKU.
-
-    One letter of the first word would be the same for Contas do MEI and Churrasco de Mestre.
-    """
-    first, *others = slug.split("-")
-    return (first[:3] + "".join(word[0] for word in others)).upper()
 
 
 def printed(amount: float) -> str:

@@ -5,18 +5,17 @@ drawn for them.
 from collections.abc import Iterator
 from random import Random
 
-from ..core.clock import DAY, HOUR, MINUTE, iso
+from ..core.clock import HOUR, MINUTE, iso
 from ..core.ids import uuid_text
 from ..core.record import Body
-from ..domain.calendar import add_interval
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.draft import Draft
-from .files import Node
 from .goods import Goods
 from .lives import Lives, Purchase
 from .people import ALPHANUMERIC_SINCE_MS
-from .provider import stream
+from .personas import Story
+from .provider import new_faker, stream
 from .purchases import (
     LAPSE,
     PAID,
@@ -30,12 +29,12 @@ from .purchases import (
     is_of_one,
     unpaid,
 )
-from .rhythm import Rhythm, moment
-from .scenario import Scenario
+from .rhythm import Rhythm
+from .scenario import Node, Scenario
 from .tables import pick
 
 BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet
-NEW = 0.95  # of the visits at most: a few buyers come back
+NEW = 0.95  # of the visits until all have come: a few buyers come back
 RECENT = 512  # who comes back is one of so many newest buyers, all equally likely
 QUIET = 5 * MINUTE  # before now, in which nobody comes
 
@@ -58,7 +57,7 @@ class Crowd:
         self._rng = stream(script.sandbox.origin.seed, "arrivals")
         self._idle = stream(script.sandbox.origin.seed, "idle")
         self._idents = stream(script.sandbox.origin.seed, "people", "ids")
-        self._people = script.faker("people")
+        self._people = new_faker(script.sandbox.origin.seed, "people")
         # each with the projects of which it has bought a plan
         self._buyers: list[tuple[str, set[str]]] = []
 
@@ -82,12 +81,11 @@ class Crowd:
             )
         if scenario.owing:
             visits = list(self._debts(people, node["everybody"]))
-            newcomers = people
         else:
             visits = list(self._waiting(min(scenario.pending, max(0, orders))))
-            visits += self._paying(orders - len(visits))
-            newcomers = min(len(visits), max(1, round(min(people * BUYERS, len(visits) * NEW))))
+            visits += self._paying(orders - len(visits), max(1, round(people * BUYERS)))
         visits.sort(key=lambda visit: visit.at)
+        newcomers = min(people, sum(visit.is_new for visit in visits))
         self.script.follow(self._come(visits, newcomers))
         for _ in range(people - newcomers):
             at = self.rhythm.instant(self._idle, self.rhythm.start, self.rhythm.end)
@@ -103,19 +101,29 @@ class Crowd:
         opens = min(max(since, self.rhythm.start, offer.opens + MINUTE), closes)
         return self.rhythm.instant(self._rng, opens, closes)
 
-    def _paying(self, orders: int) -> Iterator[Visit]:
-        """Visits of the whole period, so many that about `orders` come of them."""
-        now = self.script.end
+    def _paying(self, orders: int, buyers: int) -> Iterator[Visit]:
+        """Visits of the whole period, so many that about `orders` come of them.
+
+        Of the buyers, some come back to join another project. Once all have come, those that come
+        back leave what they order unpaid: nobody holds the same membership twice.
+        """
+        now = first = self.script.end
+        joins_another = len({each.project["id"] for each in self.offers}) > 1
         while orders > 0 and self.offers:
             offer = self._choose(self.offers)
-            at = self._at(offer)
+            comes_back = joins_another and first < now and self._rng.random() > NEW
+            is_new = buyers > 0 and not comes_back
+            at = self._at(offer, 0 if is_new else first)
             fate = draw_fate(self._rng, offer, at, now)
             # Nothing is renewed in a project that is stopped.
             expected = count_orders(offer.plan, fate, at, offer.stopped or now)
-            if expected > orders and now - at > SETTLED[fate.method]:
+            is_too_much = expected > orders and now - at > SETTLED[fate.method]
+            if is_too_much or not buyers:
                 fate, expected = unpaid(fate.method), 1
+            if is_new:
+                buyers, first = buyers - 1, min(first, at)
             orders -= expected
-            yield Visit(at, offer, fate)
+            yield Visit(at, offer, fate, is_new)
 
     def _waiting(self, count: int) -> Iterator[Visit]:
         """So many people who have ordered by PIX lately and whose orders are not paid yet; none
@@ -127,39 +135,39 @@ class Crowd:
             return
         for _ in range(count):
             offer = self._choose(offers)
-            yield Visit(self._at(offer, now - 20 * HOUR), offer, Fate("pix", "pending"))
+            yield Visit(
+                self._at(offer, now - 20 * HOUR), offer, Fate("pix", "pending"), is_new=True
+            )
 
     def _debts(self, count: int, asked: Node) -> Iterator[Visit]:
         """So many people with a monthly membership whose last period is over and not paid.
 
         Raises ScenarioError.
         """
-        offers = [offer for offer in self.offers if is_of_one(offer.plan, "month")]
+        now, offers = self.script.end, []
+        for offer in self.offers:
+            if offer.is_sold_at(now) and is_of_one(offer.plan, "month") and offer.takes("pix"):
+                offers.append(offer)
         if not offers:
             raise asked.fail(
-                "past-due members need a monthly plan in an active project of `projects`: add one"
+                "past-due members need a monthly plan that takes PIX in an active project of"
+                " `projects`: add one"
             )
         for _ in range(count):
-            offer, paid = self._choose(offers), int(self._rng.random() * 5)
-            over = moment(
-                self._rng, self.script.end - int((1.5 + 2 * self._rng.random()) * DAY), 8 * HOUR
-            )
-            begun = (
-                add_interval(over, "month", 1, -1 - paid) - offer.plan["trial_period_days"] * DAY
-            )
-            method = "pix" if offer.takes("pix") else offer.plan["payment_methods"][0]
-            fate = Fate(method, bills=[PAID] * paid + [LAPSE])
-            yield Visit(max(begun, offer.opens + MINUTE), offer, fate)
+            story = Story([self._choose(offers)], now, asked, self._rng)
+            paid = int(self._rng.random() * 5)
+            bills = [PAID] * paid + [LAPSE]
+            at, offer, fate, _ = story.visit({"days": 1.5 + 2 * self._rng.random(), "bills": bills})
+            yield Visit(max(at, offer.opens + MINUTE), offer, fate, is_new=True)
 
     # -- as time passes
 
     def _come(self, visits: list[Visit], newcomers: int) -> Iterator[int]:
-        """Everybody comes at their time: as many buyers as `newcomers`, of whom some come back."""
-        for number, visit in enumerate(visits):
+        """Everybody comes at their time, the first one for the first time."""
+        for visit in visits:
             yield visit.at
-            to_come = newcomers - len(self._buyers)
-            is_new = not self._buyers or self._rng.random() * (len(visits) - number) < to_come
-            self.script.follow(self._buy(visit, is_new=is_new))
+            has_room = visit.is_new and len(self._buyers) < newcomers
+            self.script.follow(self._buy(visit, is_new=has_room or not self._buyers))
 
     def _buy(self, visit: Visit, *, is_new: bool) -> Iterator[int]:
         """Somebody orders.
@@ -171,37 +179,16 @@ class Crowd:
             self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
         ident, joined = self._buyers[-1] if is_new else self._returning(project)
         if project in joined:
-            self._make_up_for(visit)
             fate = unpaid(fate.method)
         joined.add(project)
         buyer = as_buyer(draft.get(draft.store.customers, ident).public)
         return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
 
-    def _make_up_for(self, visit: Visit) -> None:
-        """Plan orders that are not paid, in place of those that were expected of a visit
-        and do not come.
-        """
-        offer = visit.offer
-        latest = min(offer.closes, self.script.end - SETTLED[visit.fate.method])
-        if visit.at >= latest:
-            return
-        expected = count_orders(offer.plan, visit.fate, visit.at, offer.stopped or self.script.end)
-        for _ in range(expected - 1):
-            at = self.rhythm.instant(self._rng, visit.at, latest)
-            self.script.add(at, self._order, Visit(at, offer, unpaid(visit.fate.method)))
-
-    def _order(self, visit: Visit) -> None:
-        self.script.follow(self._buy(visit, is_new=False))
-
     def _returning(self, project: str) -> tuple[str, set[str]]:
-        """One of the recent buyers, in most cases one who has not joined the project."""
-        for _ in range(12):
-            buyer = self._buyers[
-                self._rng.randrange(max(0, len(self._buyers) - RECENT), len(self._buyers))
-            ]
-            if project not in buyer[1]:
-                break
-        return buyer
+        """One of the recent buyers, one who has not joined the project if there is any."""
+        recent = self._buyers[-RECENT:]
+        others = [each for each in recent if project not in each[1]]
+        return self._rng.choices(others or recent)[0]
 
     def _sign_up(self, draft: Draft, rng: Random, metadata: str) -> str:
         """Create the next customer, who follows from the seed, whatever the time;

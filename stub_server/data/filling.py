@@ -141,12 +141,8 @@ def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:
     waits for payment.
     """
     sample: dict[str, str] = {}
-    open_offers = []
-    for offer in offers:
-        if offer.project["status"] == offer.plan["status"] == "active":
-            open_offers.append(offer)
-    if open_offers:
-        best = max(open_offers, key=lambda offer: offer.share)
+    best = max(filter(_is_open, offers), key=lambda offer: offer.share, default=None)
+    if best is not None:
         sample |= {"projectId": best.project["id"], "planId": best.plan["id"]}
     if len(store.customers):
         sample["customerId"] = store.customers.rows[store.customers.order[0]].id
@@ -156,3 +152,7 @@ def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:
             sample |= {"orderId": row.id, "customerId": row.hidden["customerId"]}
             break
     return sample
+
+
+def _is_open(offer: Offer) -> bool:
+    return bool(offer.project["status"] == offer.plan["status"] == "active")

@@ -12,7 +12,7 @@ from ..domain.projects import changed_plan, new_plan, new_product, new_project
 from ..engine import resources
 from ..engine.draft import Draft
 from ..engine.tables.specs import UniqueViolation
-from .files import Node
+from .scenario import Node
 from .script import Action, Script
 
 

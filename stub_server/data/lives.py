@@ -11,13 +11,12 @@ from random import Random
 from typing import NamedTuple
 
 from ..core.clock import DAY, HOUR, MINUTE, parse_iso
-from ..core.record import Body, Record
+from ..core.record import Body, Record, Row
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
 from ..engine import billing, closing, ordering, renewals
 from ..engine.draft import Draft
-from ..engine.step import Step
 from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
 from .rhythm import bank_morning, moment, office_hour, refund_hour
 from .script import Action, Script
@@ -55,11 +54,11 @@ class Lives:
         Raises Conflict for what nobody can buy at this instant, as createOrder does.
         """
         fate = purchase.fate
-        order = self._place(draft, purchase)
-        opened = _opened_by(draft.record())
+        order = self._place(draft, purchase).id
+        draft.record()
         if fate.outcome == "canceled":
             yield moment(self.rng, self.script.now + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
-            self.script.step(self._cancel, order.id)
+            self._act(order, "payable", closing.cancel)
         if fate.again is not None:
             yield self._tries_again(fate)
             yield from self.live(self.script.draft(), purchase._replace(fate=fate.again))
@@ -67,14 +66,31 @@ class Lives:
             return
         if fate.method != CHARGED:
             yield pays_at(self.rng, fate.method, self.script.now, self.script.end)
-            opened = _opened_by(self._pay(order.id))
+            self._act(order, "payable", billing.pay)
+        opened = self._opened_by(order)
         if fate.outcome in DISPUTED:
-            yield from self._disputed(order.id, fate.outcome)
+            yield from self._disputed(order, fate.outcome)
         elif fate.outcome != "paid":
             yield self._regrets(opened)
-            self.script.step(self._refund, order.id, fate.outcome == "partly")
+            refund = self._refund_part if fate.outcome == "partly" else billing.refund
+            self._act(order, "refundable", refund)
         if opened is not None and fate.outcome not in ("refunded", "lost"):
             yield from self._stay(opened, fate)
+
+    def _act(self, ident: str, states: str, act: Action, *asked: object) -> None:
+        """Do something to an order now, if it is in one of the states of a set."""
+        draft = self.script.draft()
+        row = draft.get(self.store.orders, ident)
+        if row.public["status"] in draft.states("Order", states):
+            act(draft, row, *asked)
+        draft.record()
+
+    def _opened_by(self, ident: str) -> Row | None:
+        """The subscription that an order has opened."""
+        hidden = self.store.orders.get(ident).hidden
+        if hidden["subscriptionId"] is None or hidden["renewal"]:
+            return None
+        return self.store.subscriptions.get(hidden["subscriptionId"])
 
     # -- the first order
 
@@ -105,39 +121,20 @@ class Lives:
             return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
         return moment(rng, now + order_rules.life(fate.method, now) + 15 * HOUR, 14 * HOUR)
 
-    def _pay(self, ident: str) -> Step | None:
-        """Pay an order, if it can still be paid."""
-        draft = self.script.draft()
-        row = draft.open(self.store.orders, ident)
-        if row is not None and closing.is_payable(draft, row):
-            billing.pay(draft, row)
-        return draft.record()
-
-    def _cancel(self, draft: Draft, ident: str) -> None:
-        row = draft.open(self.store.orders, ident)
-        if row is not None and closing.is_payable(draft, row):
-            closing.cancel(draft, row)
-
-    def _regrets(self, opened: Record | None) -> int:
+    def _regrets(self, opened: Row | None) -> int:
         """When a payment is refunded: within a week, and before the next one is due."""
         now = self.script.now
         at = refund_hour(self.rng, now)
         if opened is None:
             return at
-        period = parse_iso(self.store.subscriptions.parse(opened).public["next_billing_at"]) - now
+        period = parse_iso(opened.public["next_billing_at"]) - now
         if at > now + period * 2 // 5:
             return now + period // 3
         return at
 
-    def _refund(self, draft: Draft, ident: str, part: bool) -> None:
-        row = draft.open(self.store.orders, ident)
-        if row is not None and row.public["status"] in draft.states("Order", "refundable"):
-            amount = None
-            if part:
-                amount = max(
-                    1, row.hidden["paid_cents"] * int(pick(self.rng, "habits", "parts")) // 100
-                )
-            billing.refund(draft, row, amount)
+    def _refund_part(self, draft: Draft, row: Row) -> None:
+        percent = int(pick(self.rng, "habits", "parts"))
+        billing.refund(draft, row, max(1, row.hidden["paid_cents"] * percent // 100))
 
     def _disputed(self, ident: str, outcome: str) -> Iterator[int]:
         """Take the payment back: in the last day, or some days after it, to be won or lost in the
@@ -145,19 +142,16 @@ class Lives:
         """
         ends = {"won": renewals.win, "lost": renewals.lose}
         yield self.script.now + 3 * DAY if outcome in ends else self.script.end - 20 * HOUR
-        self.script.step(self._in_dispute, ident, renewals.dispute, None, "fraud")
+        self._act(ident, "kept", renewals.dispute, None, "fraud")
         if outcome in ends:
             yield office_hour(self.rng, self.script.now + 6 * DAY)
-            self.script.step(self._in_dispute, ident, ends[outcome])
-
-    def _in_dispute(self, draft: Draft, ident: str, act: Action, *asked: object) -> None:
-        act(draft, draft.get(self.store.orders, ident), *asked)
+            self._act(ident, "kept", ends[outcome])
 
     # -- the membership
 
-    def _stay(self, opened: Record, fate: Fate) -> Iterator[int]:
+    def _stay(self, opened: Row, fate: Fate) -> Iterator[int]:
         """Pay the bill of each period, or do not, or leave before it comes."""
-        public = self.store.subscriptions.parse(opened).public
+        public = opened.public
         rhythm = (public["interval"], public["interval_count"])
         anchor = start = parse_iso(public["trial_end"] or public["current_period_start"])
         is_charged = public["paymentMethod"] == CHARGED
@@ -201,7 +195,7 @@ class Lives:
             return
         if order is not None and bill != LAPSE:
             yield self._pays_bill(order, end, late=bill == LATE)
-            self._pay(order)
+            self._act(order, "payable", billing.pay)
 
     def _pays_bill(self, ident: str, end: int, *, late: bool) -> int:
         """When a renewal order is paid: before the period ends, or `late`, in the
@@ -233,12 +227,3 @@ class Lives:
             return
         if row.public["status"] == "active":
             billing.end_later(draft, row)
-
-
-def _opened_by(step: Step | None) -> Record | None:
-    """The subscription that a step has opened."""
-    if step is not None:
-        for table, before, after in step.changes:
-            if table == "subscriptions" and before is None:
-                return after
-    return None

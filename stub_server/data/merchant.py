@@ -2,7 +2,7 @@
 and webhooks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from random import Random
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
@@ -15,14 +15,13 @@ from ..domain.webhooks import changed_webhook, new_webhook
 from ..engine import resources
 from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import Draft
-from .catalogue import Membership
-from .files import Node, check_request
+from .catalogue import Membership, offered
 from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
-from .provider import stream
+from .provider import new_faker, stream
 from .purchases import Offer
 from .rhythm import office_hour
-from .scenario import Scenario
+from .scenario import Node, Scenario, check_request
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
@@ -66,11 +65,10 @@ class Merchant:
 
     def _memberships(self) -> Iterator[tuple[Node, Membership]]:
         """As many drawn projects as the scenario says, and those that it names."""
-        faker = self.script.faker("projects", "drawn")
-        slugs: list[str] = faker.slugs()
+        faker = new_faker(self.seed, "projects", "drawn")
         drawn = self.scenario.drawn
         states = STATES if self.scenario.every_state and drawn > len(STATES) + 1 else ()
-        for number, slug in enumerate(slugs[:drawn]):
+        for number, slug in enumerate(faker.random_sample([*offered()], drawn)):
             first = number == 0 or None  # some project has a trial, whatever the seed
             share = SHARES[min(number, len(SHARES) - 1)]
             membership = faker.membership(slug, has_trial=first)
@@ -78,9 +76,9 @@ class Merchant:
             yield Node({"status": status, "share": share}, "", steps=(slug,)), membership
         for spec in self.scenario.root.each("projects"):
             slug = spec.value["slug"]
-            if slug not in slugs:
+            if slug not in offered():
                 raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
-            yield spec, self.script.faker("projects", slug).membership(slug)
+            yield spec, new_faker(self.seed, "projects", slug).membership(slug)
 
     def _plan_project(
         self, rng: Random, spec: Node, membership: Membership, opened: int, place: int
@@ -219,15 +217,18 @@ class Merchant:
         """Plan the main key, which has all scopes that a key can have, and the scenario's."""
         known = self.script.sandbox.rules.converter.document.scopes
         scopes = [scope["name"] for scope in known if scope["assignable"]]
-        rng, script = stream(self.seed, "keys"), self.script
+        rng = stream(self.seed, "keys")
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
-        script.plan(first, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
-        used = [self._plan_key(rng, node) for node in self.scenario.root.each("keys")]
+        self.script.plan(first, self._create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
+        requests = 0
+        for node in self.scenario.root.each("keys"):
+            self._plan_key(rng, node)
+            requests += node.get("usage", 0)
         latest = self.now - 20 * SECOND - int(rng.random() * 4 * MINUTE)
-        script.add(self.now, self._use_keys, used, latest)
+        self.script.add(self.now, self._use_main_key, requests, latest)
 
-    def _plan_key(self, rng: Random, node: Node) -> tuple[str, int, int]:
-        """Plan a key; returns its id, how often it was used and when last (ms)."""
+    def _plan_key(self, rng: Random, node: Node) -> None:
+        """Plan a key, and how often it was used and when last."""
         now, ident, state = self.now, named_uuid("api_key", node.value["key"]), node.value["state"]
         fields = node.without(*NOT_OF_KEYS)
         check_request(self.goods.schemas, "ApiKeyCreate", fields, node)
@@ -248,7 +249,10 @@ class Merchant:
         if state == "inactive":
             last = created + (now - created) // 3
             self.script.plan(last + HOUR, _switch_off, ident)
-        return ident, node.get("usage", 0), max(created, last)
+        usage = node.get("usage", 0)
+        if usage:
+            used = (usage, iso(max(created, last)))
+            self.script.add(now, self.script.store.set_usage, ident, used)
 
     def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
         known, asked = draft.store.projects.keys, fields.get("allowed_projects", [])
@@ -260,14 +264,10 @@ class Merchant:
         )
         resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
 
-    def _use_keys(self, used: Sequence[tuple[str, int, int]], latest: int) -> None:
-        """How often each key was used, and when last: the main one by every order, twice."""
+    def _use_main_key(self, requests: int, latest: int) -> None:
+        """The main key was used by every order, twice, and by so many `requests` of others."""
         store = self.script.store
-        for ident, count, last in used:
-            if count:
-                store.set_usage(ident, (count, iso(last)))
         if len(store.orders):
-            requests = sum(count for _, count, _ in used)
             store.set_usage(MAIN_ID, (2 * len(store.orders) + requests, iso(latest)))
 
 

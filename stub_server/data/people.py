@@ -171,8 +171,7 @@ class PeopleProvider(BaseProvider):
         """
         rows = [row for row in table("geography")["rows"] if row["city"] == city]
         if not rows:
-            known = ", ".join(sorted({row["city"] for row in table("geography")["rows"]}))
-            raise ValueError(f"there is no city {city!r} in the table; known are {known}")
+            raise ValueError(f"there is no city {city!r} in fixtures/catalogue/geography.yaml")
         return self._address(self.random_element(rows))
 
     def _place(self) -> Body:

@@ -26,15 +26,6 @@ def new_faker(seed: int, *subject: str) -> Faker:
     return faker
 
 
-def release(faker: Faker) -> None:
-    """Break the circle of a Faker and its providers, which would stay in memory until a
-    whole collection.
-    """
-    for generator in faker.factories:
-        generator.providers.clear()
-        vars(generator).clear()
-
-
 def stream(seed: int, *subject: str) -> Random:
     """The random stream of a subject for what needs no Faker: instants, and whether
     something happens.

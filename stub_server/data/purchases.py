@@ -77,11 +77,12 @@ class Fate(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """Somebody comes to buy at an instant (ms)."""
+    """Somebody comes to buy at an instant (ms), for the first time or again."""
 
     at: int
     offer: Offer
     fate: Fate
+    is_new: bool = False
 
 
 def is_of_one(plan: Body, interval: str) -> bool:
@@ -194,7 +195,7 @@ def pays_at(rng: Random, method: str, at: int, end: int) -> int:
 
 def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:
     """About how many orders come of a purchase until an instant (ms): those of its tries,
-    and the renewals, without further attempts to charge a card.
+    and the renewals, of which a card that is declined is charged again.
     """
     if fate.again is not None:
         return 1 + count_orders(plan, fate.again, begun, until)
@@ -208,7 +209,7 @@ def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:
         bill, end = fate.bill(cycle), add_interval(begun, *rhythm, cycle + 1)
         if bill == CANCEL or end - lead > until:
             break
-        orders += 1
+        orders += 1 + (fate.method == CHARGED and bill != PAID)
         if bill == LAPSE:
             break
     return orders

@@ -16,13 +16,13 @@ from ..domain.customers import as_buyer, buyer, from_buyer, new_customer
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from .crowd import Crowd
-from .files import Node, ScenarioError, check_request, expand
 from .goods import Goods
 from .lives import Purchase
 from .personas import Story
 from .provider import stream
 from .purchases import Fate, cart
 from .rhythm import moment
+from .scenario import Node, ScenarioError, check_request, expand
 
 # Table -> the kind of its records, the schema of a request that creates one, and days between it
 # and the first sale.
@@ -100,7 +100,7 @@ class Records:
             "customer", node, given, named_uuid("customer", name)
         )
         buyer = as_buyer(self._customer(node, ident, fields, first))
-        for at, offer, fate in visits:
+        for at, offer, fate, _ in visits:
             self._buy_later(at, persona, Purchase(cart(rng, offer), buyer, ident, fate), offer.plan)
 
     def _buy_later(self, at: int, node: Node, purchase: Purchase, plan: Body) -> None:

@@ -1,11 +1,25 @@
-"""A scenario: what a sandbox is seeded with, parsed from YAML and checked against its schema."""
+"""A scenario: what a sandbox is seeded with, parsed from YAML and checked against its schema.
 
+Members that a request could have are checked against the contract's request schemas. An error names
+file and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, reduce
+from itertools import chain
+from operator import getitem
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..contract.source import read_text
+from ..contract.formats import READ, Formats
+from ..contract.schema import Schemas
+from ..contract.source import Json, fixture, json_path, line_in, parse, parse_bounded, read_text
+from ..core.problem import UnusableInput
+from ..core.record import Body, without
 from ..core.shipped import FIXTURES
-from .files import Node, ScenarioError, parse_node, read_node
 
 MOST = 1_000_000  # orders, and customers
 
@@ -104,3 +118,136 @@ def _personas(root: Node) -> dict[str, Node]:
             raise node.fail(f"the name {name!r} appears twice")
         found[name] = node
     return found
+
+
+class ScenarioError(UnusableInput):
+    """A scenario or a catalogue table is unknown or invalid: gives file, key and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of a file with its place there, for error messages."""
+
+    value: Any
+    file: str
+    text: str = field(default="", repr=False)
+    steps: tuple[str | int, ...] = ()
+
+    def fail(self, reason: str) -> ScenarioError:
+        """The error of this value: file and line, key, and the reason."""
+        where, steps = self.file, list(self.steps)
+        line = line_in(self.text, steps)
+        if line is not None:
+            where += f":{line}"
+        key = json_path(steps).removeprefix("$").removeprefix(".") or "(root)"
+        return ScenarioError(f"{where}: {key}: {reason}")
+
+    def __getitem__(self, step: Any) -> Node:
+        """The node of a member or an item."""
+        return Node(self.value[step], self.file, self.text, (*self.steps, step))
+
+    def get(self, name: str, default: Any) -> Any:
+        """The value of a member; `default` if it is absent or null."""
+        value = self.value.get(name)
+        if value is None:
+            return default
+        return value
+
+    def each(self, name: str) -> Iterator[Node]:
+        """The items of a member that is a list; none if it is absent or something else."""
+        value = self.value.get(name)
+        if isinstance(value, list):
+            for number in range(len(value)):
+                yield self[name][number]
+
+    def without(self, *names: str) -> Body:
+        """The members but those of these names."""
+        return without(self.value, *names)
+
+
+@cache
+def _shapes() -> tuple[Json, Schemas]:
+    """What `schemas.yaml` says of files, with the validators that requests use."""
+    document = fixture("schemas.yaml")
+    return document, Schemas(document, Formats(READ, READ))
+
+
+def read_node(path: Path, shape: str) -> Node:
+    """The data of a file, checked against the schema named `shape`.
+
+    Raises ContractError, ScenarioError.
+    """
+    return parse_node(read_text(path, path.name), path.name, shape)
+
+
+def parse_node(text: str, file: str, shape: str, *, is_users: bool = False) -> Node:
+    """A text of a shape, from a file of this name, which may be a user's.
+
+    Raises ContractError, ScenarioError.
+    """
+    value = parse_bounded(text, file) if is_users else parse(text, file)
+    root, (_, schemas) = Node(value, file, text), _shapes()
+    _refuse(root, schemas.component(shape, request=True).iter_errors(value))
+    return root
+
+
+def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
+    """Check a body from a node against a schema of the contract's requests.
+
+    Raises ScenarioError.
+    """
+    errors = schemas.component(name, request=True).iter_errors(body)
+    _refuse(node, errors, f" (by {name} of the contract)")
+
+
+def _refuse(node: Node, errors: Iterable[Any], by: str = "") -> None:
+    """Raises ScenarioError with all errors in the value of a node, a line for each, if there
+    are any.
+    """
+    lines: dict[str, None] = {}
+    for error in errors:
+        place, nearest = node, _nearest(error)
+        for step in nearest.instance_path:
+            place = place[step]
+        lines[str(place.fail(_reason(nearest) + by))] = None
+    if lines:
+        raise ScenarioError("\n".join(lines))
+
+
+def _nearest(error: Any) -> Any:
+    """Of a choice that nothing fits, the violation that is nearest to a member; any
+    other as it is.
+    """
+    choices = chain.from_iterable(getattr(error.kind, "context", ()))
+    return max(choices, key=lambda each: len(each.instance_path), default=error)
+
+
+def _reason(error: Any) -> str:
+    """A violation in words. The validator's own name two of many values, and not what is known."""
+    if error.kind.name == "enum":
+        choices = ", ".join(map(str, error.kind.options)).replace("None", "null")
+        return f"{error.instance!r} is not one of {choices}"
+    document, rule = _shapes()[0], error.schema_path[:-1]
+    is_of_file = rule[2:3] and rule[2] in document["components"]["schemas"]
+    if error.kind.name == "additionalProperties" and is_of_file:
+        known = reduce(getitem, rule, document)["properties"]
+        unknown = " and ".join(map(repr, error.kind.unexpected))
+        return f"{unknown} is unknown; known are {', '.join(sorted(known))}"
+    return str(error.message[:300])
+
+
+def expand(node: Node) -> Any:
+    """The value with every `{repeat: text, length: n}` written out to n characters.
+
+    Raises ScenarioError.
+    """
+    value = node.value
+    if isinstance(value, dict):
+        if value.keys() == {"repeat", "length"}:
+            _refuse(node, _shapes()[1].component("Repeated", request=True).iter_errors(value))
+            text, length = value["repeat"], int(value["length"])
+            return (text * (length // len(text) + 1))[:length]
+        return {name: expand(node[name]) for name in value}
+    if isinstance(value, list):
+        return [expand(node[place]) for place in range(len(value))]
+    return value

@@ -4,14 +4,11 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Any, TypeVar
 
-from faker import Faker
-
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import run
 from ..engine.step import Cause
 from ..engine.tables.store import Store
-from .provider import new_faker, release
 
 T = TypeVar("T")
 Action = Callable[..., object]
@@ -29,7 +26,6 @@ class Script:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
         self._queue: list[tuple[int, int, Action, tuple[Any, ...]]] = []  # a heap
         self._added = 0
-        self._fakers: list[Faker] = []
 
     def add(self, at: int, action: Action, *args: Any) -> None:
         """Queue an action for an instant (ms); what is due after the end is left out."""
@@ -76,17 +72,9 @@ class Script:
         for skipped in [*timers.skipped.values()]:  # no step comes that would remove them
             timers.discard(skipped)
 
-    def faker(self, *subject: str) -> Faker:
-        """A Faker for a subject of this sandbox, until the script is closed."""
-        found = new_faker(self.sandbox.origin.seed, *subject)
-        self._fakers.append(found)
-        return found
-
     def close(self) -> None:
         """Release the actors, who refer to the script: a cycle would keep the whole
         sandbox in memory.
         """
         self._queue.clear()
         self.sandbox.origin.declining.clear()
-        for faker in self._fakers:
-            release(faker)

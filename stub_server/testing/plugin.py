@@ -65,14 +65,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_MADE] = []
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Which server is used, if it is not one of the run's own."""
-    url = config.getoption("--sandbox-url")
-    if url is None:
-        return None
-    return f"sandbox: {url}"
-
-
 @pytest.fixture(scope="session")
 def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """The server of the run, one for each worker of pytest-xdist; with `--sandbox-url` the one that

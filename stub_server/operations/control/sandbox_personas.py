@@ -5,8 +5,8 @@ from itertools import islice
 from ...core.problem import Conflict, reference_not_found
 from ...core.record import Body
 from ...core.shipped import FIXTURES
-from ...data.files import read_node
-from ...data.newcomers import live, offers_of
+from ...data.personas import live, offers_of
+from ...data.scenario import read_node
 from ...domain.documents import normalise
 from ...domain.orders import check_buyable
 from ...engine.tables.store import Store

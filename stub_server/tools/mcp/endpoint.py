@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
-from time import monotonic
 from typing import Any
 
 import orjson
@@ -26,15 +25,12 @@ from ...server.layers.inside import Question, Reply
 from ...server.layers.validation import MOST_VALUES
 from ...server.reply import Answer, Forwarded, not_allowed
 from ...server.request import CONTROL_KEY, LARGEST_BODY, Request
-from ...server.sandboxes.sandboxes import Sandboxes
 from ...server.work import Work
-from ...storage import sql
-from .protocol import Context, server_of
 from .session import Session
+from .tools import Context, server_of
 
 MOST_SESSIONS, MOST_OF_A_SANDBOX = 64, 8
 IDLE = 30 * 60.0  # seconds after which a session ends that nobody uses
-_FORGOTTEN = IDLE + 60.0  # seconds after its last answer, when it has surely ended
 _VERSION, _SESSION = b"mcp-protocol-version", b"mcp-session-id"
 
 
@@ -47,13 +43,12 @@ class Endpoint:
     def __init__(self, app: Callable[[], ASGIApp]) -> None:
         """`app` returns the whole stack."""
         self._app = app
-        self._sessions: dict[str, Session] = {}
-        self._opening = asyncio.Lock()
+        self._sessions: dict[str, Session] = {}  # the one longest unused first
         self._manager = StreamableHTTPSessionManager(
             server_of(self._session),
             json_response=True,
             session_idle_timeout=IDLE,
-            max_sessions=MOST_SESSIONS,
+            max_sessions=None,  # at the limit the one longest unused ends
             max_request_body_size=LARGEST_BODY,
         )
         self._has_begun = asyncio.Event()
@@ -86,8 +81,7 @@ class Endpoint:
         self, work: Work, opened: Session, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Have the package answer a request."""
-        request, sandboxes = work.request, work.server.sandboxes
-        body, answers = [await _read(request, receive)], list[Message]()
+        body = [await _read(work.request, receive)]
 
         async def received() -> Message:
             if body:
@@ -96,23 +90,10 @@ class Endpoint:
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._remember(request.method, message, opened, sandboxes)
-            if is_opened:
-                await send(message)
-            else:  # others would wait for a client that reads nothing
-                answers.append(message)
-
-        is_opened = _SESSION in request.headers
-        handled = partial(self._handle, opened, scope, received, sent)
-        if is_opened:
-            await handled()
-            return
-        async with self._opening:  # one after the other, so that each finds those before it
-            await self._make_room(sandboxes)
-            self._check_room(opened)
-            await handled()
-        for message in answers:
+                await self._note_use(work.request.method, message, opened)
             await send(message)
+
+        await self._handle(opened, scope, received, sent)
 
     async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer those alone who have the key, and name the sandbox, that a session was
@@ -122,51 +103,30 @@ class Endpoint:
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
         await self._manager.handle_request({**scope, "user": user}, receive, send)
 
-    async def _make_room(self, sandboxes: Sandboxes) -> None:
-        """End the sessions in sandboxes that are gone, and those with the address or the key of one
-        that was rotated, or made again, since they were used.
-        """
-        oldest = monotonic() - _FORGOTTEN
-        for ident, each in list(self._sessions.items()):
-            if each.used <= oldest:
-                del self._sessions[ident]
-            elif each.identity and await _has_ended(sandboxes, each):
-                del self._sessions[ident]
-                ended = Question("DELETE", "/", headers={"mcp-session-id": ident})
-                await inside.ask(partial(self._handle, each), "", ended, None)
-
-    def _check_room(self, opened: Session) -> None:
-        """Raises a 503 for a further session of a sandbox that has its most."""
-        full = self._why_full(opened, opened.sandbox)
-        if full:
-            raise Refusal(full, status=503, code="too_many_connections")
-
-    def _why_full(self, session: Session, sandbox: str | None) -> str:
-        """Why no further session may work in a sandbox: one control key must not take all."""
-        others = [each for each in self._sessions.values() if each is not session]
-        open_in = [each.sandbox for each in others].count(sandbox)
-        if sandbox is None or open_in < MOST_OF_A_SANDBOX:
-            return ""
-        return (
-            f"Agents have {open_in} sessions in the sandbox {sandbox}, the most at once. End one by"
-            " DELETE, or wait: each ends after 30 minutes without a call."
-        )
-
-    def _remember(
-        self, method: str, answer: Message, opened: Session, sandboxes: Sandboxes
-    ) -> None:
+    async def _note_use(self, method: str, answer: Message, opened: Session) -> None:
         """Note that a session has answered, that one has begun, or that it has ended."""
         ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
-        if ident in self._sessions:
-            session = self._sessions[ident]
-            session.used, session.identity = monotonic(), _identity(sandboxes, session.sandbox)
         if not ident or answer["status"] >= 400:
             return
+        session = self._sessions.pop(ident, opened)
         if method == "DELETE":
-            self._sessions.pop(ident, None)
-        elif ident not in self._sessions:
-            opened.used, opened.identity = monotonic(), _identity(sandboxes, opened.sandbox)
-            self._sessions[ident] = opened
+            return
+        self._sessions[ident] = session
+        of_sandbox = list[str]()
+        if session.sandbox is not None:  # one control key must not take all sessions
+            for each_ident, each in self._sessions.items():
+                if each.sandbox == session.sandbox:
+                    of_sandbox.append(each_ident)
+        await self._end([*self._sessions][:-MOST_SESSIONS])
+        await self._end(of_sandbox[:-MOST_OF_A_SANDBOX])
+
+    async def _end(self, idents: Iterable[str]) -> None:
+        """End sessions that were not used for longest, to make room."""
+        for ident in idents:
+            session = self._sessions.pop(ident, None)
+            if session is not None:
+                ended = Question("DELETE", "/", headers={"mcp-session-id": ident})
+                await inside.ask(partial(self._handle, session), "", ended, None)
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
@@ -179,35 +139,13 @@ class Endpoint:
             sent = {**question.headers, **own, "content-length": length}
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
-        session = Session(ask, keys, None)
-        if work.prefix or b"x-sandbox" in headers or CONTROL_KEY in headers:
-            session.sandbox = session.opened_in = work.sandbox.name
-        session.why_full = partial(self._why_full, session)
-        return session
+        is_named = work.prefix or b"x-sandbox" in headers or CONTROL_KEY in headers
+        return Session(ask, keys, work.sandbox.name if is_named else None)
 
     def _session(self, context: Context) -> Session:
         """The session of a request."""
         request: Any = context.request
         return self._sessions[request.headers["mcp-session-id"]]
-
-
-def _identity(sandboxes: Sandboxes, name: str | None) -> str:
-    """The identity of a sandbox, if it is in memory."""
-    sandbox = None if name is None else sandboxes.find(name)
-    return "" if sandbox is None else sandbox.identity
-
-
-async def _has_ended(sandboxes: Sandboxes, session: Session) -> bool:
-    """Whether the sandbox of a session is gone, or has other credentials than it was
-    opened with.
-    """
-    name = str(session.sandbox)
-    present = _identity(sandboxes, name)
-    if present:
-        return session.opened_in == name and present != session.identity
-    if not sandboxes.persistence.has_store:
-        return True
-    return not await sandboxes.persistence.query(lambda database: sql.has(database, name))
 
 
 def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str, str]:

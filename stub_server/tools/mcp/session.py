@@ -47,14 +47,8 @@ class Session:
 
     def __init__(self, ask: Ask, keys: Mapping[str, str], sandbox: str | None) -> None:
         self._ask, self.keys, self.sandbox = ask, keys, sandbox
-        self.why_full: Callable[[str], str] = lambda name: ""
-        """Why no further session may work in a sandbox; empty where one may."""
-        self.opened_in = ""
-        """The sandbox whose address or key it was opened with; empty without any."""
-        self.used = 0.0
-        """When it answered last, by the clock that does not go back."""
-        self.identity = ""
-        """When it answered last, of the sandbox that it works in; empty where that is not known."""
+        self.opened_in = sandbox
+        """The sandbox whose address or key it was opened with, if any."""
         self._token: str | None = None
         self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
         """What answers had of keys: `start` shows them, and no other tool."""
@@ -62,11 +56,8 @@ class Session:
     async def enter(self, name: str | None = None, **beginning: Any) -> None:
         """Work in a new sandbox from now on; without a beginning also in one that is there.
 
-        Raises Refused, and Wrong where as many sessions work in it as may.
+        Raises Refused.
         """
-        full = self.why_full(name.lower()) if name else ""
-        if full:
-            raise Wrong(full)
         made: Json = {"name": name}
         if not name:
             made = {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}

@@ -11,8 +11,8 @@ from mcp.server.stdio import stdio_server
 from ...core.text import SAFE_IN_PATHS
 from ...server.layers.inside import Question, Reply
 from ...testing.server import authorities
-from .protocol import server_of
 from .session import Ask, Session
+from .tools import server_of
 
 _PATIENCE = 60.0  # seconds: a certification takes up to half of them
 

@@ -46,8 +46,8 @@ _without_secrets = Redactor().text
 
 @dataclass
 class Result:
-    """A result: lines for reading, facts for a program, and one line that names the tools that may
-    come next.
+    """A result: lines for reading, facts for a program, which have no keys, and one line that names
+    the tools that may come next.
     """
 
     lines: list[str]
@@ -66,20 +66,12 @@ class Result:
         if not self.has_secrets:
             lines = list(map(_hidden, lines))  # each by itself: one that has a key is left out
         text = "\n".join(lines)
-        room = _LARGEST - len(orjson.dumps(self.shown_facts)) - len(self.next.encode())
+        room = _LARGEST - len(orjson.dumps(self.facts)) - len(self.next.encode())
         if not self.may_be_long and len(text.encode()) > room:
             text = text.encode()[:room].decode("utf-8", "ignore") + " … cut here"
         if self.next:
             text += f"\nNext: {self.next}"
         return text
-
-    @property
-    def shown_facts(self) -> Json:
-        """The facts without keys, unless somebody asked for keys."""
-        if self.has_secrets:
-            return self.facts
-        shown: Json = _without_keys(self.facts)
-        return shown
 
 
 def _hidden(text: str) -> str:
@@ -91,17 +83,6 @@ def _hidden(text: str) -> str:
         .encode("latin-1")
         .decode()
     )
-
-
-def _without_keys(value: Any) -> Any:
-    """The same of a value of JSON, text by text: one that hides a key is left out whole."""
-    if isinstance(value, dict):
-        return {_hidden(name): _without_keys(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_without_keys(each) for each in value]
-    if isinstance(value, str):
-        return _hidden(value)
-    return value
 
 
 def body_lines(body: Any, most: int = LISTED) -> list[str]:
@@ -212,6 +193,8 @@ def facts_of(value: Any, *, is_inside: bool = False) -> Any:
     if isinstance(value, list):
         entries = [facts_of(each, is_inside=True) for each in value[:LISTED]]
         return [each for each in entries if each]
+    if isinstance(value, str):
+        return _hidden(value)
     if not isinstance(value, dict):
         return value
     found = {}
@@ -239,15 +222,16 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
     nearest, facts = found["nearest"], facts_of(said | {"details": None})
     if nearest is None:
         return Result(lines, facts, f"read_docs {{page: {said.get('code')}}}", is_error=True)
-    calls = list(map(_arguments, nearest["calls"]))
+    calls = [orjson.dumps(_arguments(call)).decode() for call in nearest["calls"]]
+    shown = "\n".join(f"call_api {call}" for call in calls)
     lines.append("This works now; it was tried on a copy of the sandbox:")
-    if len(orjson.dumps(calls)) <= _LARGEST_CALLS:
-        for call in calls:
-            lines.append(f"call_api {orjson.dumps(call).decode()}")
-        facts["retry"] = {"tool": "call_api", "arguments": calls[-1]}
-    else:
+    if len(shown) > _LARGEST_CALLS:
         for change in nearest["changes"]:
             lines.append(f"- {change['where']}: {_line(change['to'])}")
+        return Result(lines, facts, "call_api with that", is_error=True)
+    lines += shown.split("\n")
+    if _hidden(shown) == shown:
+        facts["retry"] = {"tool": "call_api", "arguments": orjson.loads(calls[-1])}
     return Result(lines, facts, "call_api as shown", is_error=True)
 
 

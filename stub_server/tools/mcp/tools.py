@@ -1,9 +1,15 @@
-"""The twelve tools, which `fixtures/agents.yaml` describes, and the call of one."""
+"""The twelve tools, which `fixtures/agents.yaml` describes, as a server of the Model Context
+Protocol, by the package `mcp` of the protocol's maintainers.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
 from inspect import signature
+from typing import Any
+
+import mcp_types as types
+from mcp.server import Server, ServerRequestContext
 
 from ...contract.schema import Validator
 from ...contract.source import read
@@ -11,11 +17,13 @@ from ...core.log import log
 from ...core.members import given
 from ...core.shipped import FIXTURES
 from ...server.layers.violations import details_of
+from ...version import __version__
 from .acting import act
 from .calling import refused
 from .session import Json, Refused, Session, Wrong
 from .texts import Result
 
+Context = ServerRequestContext[Any, Any]
 Work = Callable[..., Awaitable[Result]]
 INSTRUCTIONS = (
     "A sandbox of a Brazilian membership-commerce API: nothing here is real. Begin with start;"
@@ -70,9 +78,7 @@ async def call(session: Session, name: str, arguments: Json) -> Result:
             own |= action["with"]
             action = action["call"]
         if " " not in action:
-            work = function_of(action)
-            _check_parameters(f"{name} {{action: {chosen}}}", work, own)
-            return await work(session, **own)
+            return await _work(f"{name} {{action: {chosen}}}", function_of(action), session, own)
         return await act(session, action, tool["next"], own)
     except Refused as error:
         return await refused(session, error.answer)
@@ -106,11 +112,42 @@ def _check(name: str, own: Json) -> None:
         raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 
 
-def _check_parameters(action: str, work: Work, own: Json) -> None:
-    """Raises Wrong for an argument of a tool that one of its actions does not have."""
-    known = signature(work).parameters
-    if "own" in known:  # all other arguments
-        return
-    for name in own:
-        if name not in known:
-            raise Wrong(f"{action} has no argument `{name}`. Leave it out.")
+async def _work(action: str, work: Work, session: Session, own: Json) -> Result:
+    """What an action answers. Raises Wrong for an argument of the tool that it does not have."""
+    try:
+        signature(work).bind(session, **own)
+    except TypeError as error:
+        raise Wrong(f"{action}: {error}. Leave it out.") from None
+    return await work(session, **own)
+
+
+def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:
+    """The server whose tools work in the session of each request."""
+
+    async def list_tools(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        listed = []
+        for name, tool in tools().items():
+            schema = schema_of(tool)
+            listed.append(
+                types.Tool(name=name, description=tool["description"], input_schema=schema)
+            )
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        result = await call(session_of(context), params.name, params.arguments or {})
+        content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
+        return types.CallToolResult(
+            content=content, structured_content=result.facts, is_error=result.is_error
+        )
+
+    return Server(
+        "membership-sandbox",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
