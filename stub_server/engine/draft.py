@@ -17,7 +17,7 @@ from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
 from ..domain.webhooks import subscribers
-from .deliveries import job_for
+from .deliveries import job_for, outgoing
 from .lists import UNCHANGED, Ends, Event, Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
@@ -294,7 +294,7 @@ class Draft:
             if name == table.name and old is None and new is not None:
                 opened.append(new.record)
         if opened:
-            for record in table.outgoing(opened):
+            for record in outgoing(table, opened, self.lifecycle("WebhookLogEntry")):
                 self.drop(table, table.parse(record))
 
     def _step(self, saved: Saved | None) -> Step:
@@ -310,16 +310,10 @@ class Draft:
             before.timers + len(self._later),
             self.settings or before.settings,
         )
-        event_ends = reply_ends = UNCHANGED
-        if self._events:
-            oldest = sandbox.events.outgoing(self._events)
-            event_ends = Ends(oldest, newest_after=tuple(self._events))
-        if saved is not None:
-            going = sandbox.replies.outgoing(saved, self.now)
-            earlier = sandbox.replies.get(saved.key)
-            # a state with a reply to the key may have been restored while the request waited
-            if earlier is None or earlier in going:
-                reply_ends = Ends(going, newest_after=(saved,))
+        reply_ends = UNCHANGED
+        # a state with a reply to the key may have been restored while the request waited
+        if saved is not None and sandbox.replies.get(saved.key, self.now) is None:
+            reply_ends = Ends(after=(saved,))
         return Step(
             number=self._base + 1,
             at=self.now,
@@ -327,7 +321,7 @@ class Draft:
             before=before,
             after=after,
             parts=(part,),
-            event_ends=event_ends,
+            event_ends=Ends(after=tuple(self._events)),
             reply_ends=reply_ends,
             timers_set=tuple(self._later),
             timers_fired=(*self._fired, *sandbox.timers.skipped.values()),

@@ -190,11 +190,11 @@ class Step:
         raised, neither of which one has that does, and about how many bytes it keeps alive.
         """
         self.restores = self.merchants_after is not None
-        kept: Iterable[Event] = self.event_ends.oldest_before
+        kept: Iterable[Event] = ()
         if self.restores:
             kept = chain(*self.event_ends)
         else:
-            self.changes, self.events = self.parts[0].changes, self.event_ends.newest_after
+            self.changes, self.events = self.parts[0].changes, self.event_ends.after
         own = len(self.events) + len(self.timers_set) + len(self.timers_fired)
         size = OVERHEAD + OVERHEAD_EACH * own
         for part in self.parts:

@@ -88,7 +88,7 @@ def sandbox_lines(
 
 
 def without_replies(step: Step) -> Step:
-    """A step without the replies that it saved and dropped."""
+    """A step without the replies that it saved and took back."""
     return replace(step, reply_ends=Ends())
 
 

@@ -150,13 +150,12 @@ def _filled(body: Body) -> Body:
 
 
 def _ends(ends: Ends, write: Callable[[Any], Body]) -> Body | None:
-    """How a list changes: how many items are gone at each end, and those that are there instead."""
+    """How a list changes: how many of its newest items are gone, and those that are there
+    instead.
+    """
     if not any(ends):
         return None
-    return {
-        "gone": [len(ends.oldest_before), len(ends.newest_before)],
-        "back": [list(map(write, ends.oldest_after)), list(map(write, ends.newest_after))],
-    }
+    return {"gone": len(ends.before), "back": list(map(write, ends.after))}
 
 
 def _part(part: Part, redact: Redact) -> Body:

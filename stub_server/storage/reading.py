@@ -97,18 +97,14 @@ class Reader:
         if kind == "record":
             self._add(body["table"], self._version(body))
         elif kind == "step":
-            step = self.step(body)
-            self._check_replies(step.reply_ends)
-            self.state.fold(step)
+            self.state.fold(self.step(body))
         elif kind == "event":
-            ends = Ends(newest_after=(self._event(body, self._shown),))
-            self.state.sandbox.events.exchange(ends)
+            event = self._event(body, self._shown)
+            self.state.sandbox.events.exchange(Ends(after=(event,)))
         elif kind == "timer":
             self.state.sandbox.timers.put(Timer(**body))
         elif kind == "reply":
-            ends = Ends(newest_after=(self._reply(body),))
-            self._check_replies(ends)
-            self.state.sandbox.replies.exchange(ends)
+            self.state.sandbox.replies.exchange(Ends(after=(self._reply(body),)))
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
             self._owned = self.state.owned[body["id"]] = Owned(Merchant(**body), usage)
@@ -171,22 +167,6 @@ class Reader:
         event = Event(**body | {"resource": public, "hidden": rest, "extras": extras})
         known = self._shared.setdefault(event.id, event)
         return known if known == event else event
-
-    def _check_replies(self, ends: Ends) -> None:
-        """Check that no reply is saved for a key that has one: undoing that would fail.
-
-        Raises BadFile.
-        """
-        gone = {reply.key for reply in (*ends.oldest_before, *ends.newest_before)}
-        saved = set[ReplyKey]()
-        for reply in (*ends.oldest_after, *ends.newest_after):
-            key = reply.key
-            is_there = self.state.sandbox.replies.get(key) is not None and key not in gone
-            if is_there or key in saved:
-                raise damaged(
-                    f"two replies for the Idempotency-Key {key[3][:40]!r} of {key[1]} {key[2][:60]}"
-                )
-            saved.add(key)
 
     def _reply(self, body: Body) -> Saved:
         return Saved(
@@ -286,22 +266,13 @@ class Reader:
 
 
 def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> Ends:
-    """How the ends of a list change: so many items are removed at each, and others are added, which
-    `read` makes of what the line has.
+    """How the newest items of a list change: so many are gone, and others are there, which `read`
+    makes of what the line has.
     """
     if body is None:
         return Ends()
-    oldest, newest = body["gone"]
-    stay = len(items) - newest
-    if oldest > stay:
-        raise damaged("more is removed than there is")
-    oldest_after, newest_after = body["back"]
-    return Ends(
-        oldest_before=tuple(islice(items, oldest)),
-        oldest_after=tuple(map(read, oldest_after)),
-        newest_before=tuple(islice(items, stay, None)) if newest else (),
-        newest_after=tuple(map(read, newest_after)),
-    )
+    gone = islice(items, max(0, len(items) - body["gone"]), None)
+    return Ends(tuple(gone), tuple(map(read, body["back"])))
 
 
 def _key_in(body: Body) -> int:
