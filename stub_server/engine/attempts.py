@@ -20,7 +20,7 @@ from ..domain.deliveries import (
     attempted,
 )
 from ..domain.webhooks import valid_keys
-from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
+from .deliveries import CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .fault_rules import BAD_SIGNATURE, DROP, NO_EFFECT, Effect
 from .sandbox import Sandbox
@@ -118,25 +118,20 @@ def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
 
 
 def answer_delivery(draft: Draft, subject: str) -> None:
-    """The job of a delivery that the server answers: one attempt, answered at once."""
+    """The job of a delivery that the server answers: one attempt, answered at once.
+
+    What cannot be answered now is left to the courier.
+    """
     attempt = due_attempt(draft.sandbox, draft.store, subject, draft.now)
     if attempt is None:
         return
-    if is_waiting(draft.store, attempt.entry):
-        earlier = next(
-            draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying"))
-        )
-        due = parse_iso(earlier.public["next_attempt_at"])
-        if due > draft.now:
-            draft.at(due, ANSWERING, subject)
-        else:  # the earlier one is the courier's: the webhook has moved from or to a real address
-            draft.at(draft.now, SENDING, subject)
-        return
-    outcome = simulated(draft.sandbox, attempt)
-    if outcome is None:  # the webhook has another address by now
+    outcome = None
+    if not is_waiting(draft.store, attempt.entry):
+        outcome = simulated(draft.sandbox, attempt)
+    if outcome is None:  # it waits for an earlier one, or the webhook has another address by now
         draft.at(draft.now, SENDING, subject)
-        return
-    conclude(draft, attempt, outcome, AUTOMATIC)
+    else:
+        conclude(draft, attempt, outcome, AUTOMATIC)
 
 
 def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> Parts:
