@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..contract.secrets import REDACTED, SECRET_HEADERS
-from ..core.record import Row, object_in
+from ..core.record import object_in
 from ..core.signing import Verdict, verify
 from ..domain.deliveries import kept_headers
 from ..domain.webhooks import valid_keys
@@ -26,7 +26,6 @@ SHOWN_BODY = 8_192  # bytes of each body that a list shows
 is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
 
 _MOST_ID, _MOST_TYPE = 200, 100
-_MOST_SIGNERS = 200  # webhooks whose keys are tried
 # bytes: a large body is tried with fewer keys, so that it does not delay other requests
 _MOST_HASHED = 8 * 1024 * 1024
 
@@ -164,15 +163,13 @@ class Inbox(Bounded[Message]):
 
 
 def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, str]]:
-    """Webhook and key of all that may have signed, those with this address first."""
-    rows: list[Row] = []
-    for store in sandbox.stores.values():
-        rows += islice(store.webhooks.all_rows(), _MOST_SIGNERS - len(rows))
-    rows.sort(key=lambda row: not row.public["url"].endswith(address))
+    """Webhook and key of all with this address, which may have signed."""
     pairs = []
-    for row in rows:
-        for key in valid_keys(row.hidden, sandbox.clock.now):
-            pairs.append((row.id, key))
+    for store in sandbox.stores.values():
+        for record in store.webhooks.rows.values():
+            if address.encode() in record.public:
+                hidden = store.webhooks.parse(record).hidden
+                pairs += [(record.id, key) for key in valid_keys(hidden, sandbox.clock.now)]
     return islice(pairs, max(1, _MOST_HASHED // (length + 1)))
 
 
