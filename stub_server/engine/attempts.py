@@ -20,7 +20,7 @@ from ..domain.deliveries import (
     attempted,
 )
 from ..domain.webhooks import valid_keys
-from .deliveries import CALLING_OFF, is_simulated, is_waiting, job_for
+from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
 from .draft import Draft
 from .fault_rules import BAD_SIGNATURE, DROP, NO_EFFECT, Effect
 from .sandbox import Sandbox
@@ -125,10 +125,16 @@ def answer_delivery(draft: Draft, subject: str) -> None:
     attempt = due_attempt(draft.sandbox, draft.store, subject, draft.now)
     if attempt is None:
         return
-    outcome = None
-    if not is_waiting(draft.store, attempt.entry):
-        outcome = simulated(draft.sandbox, attempt)
-    if outcome is None:  # it waits for an earlier one, or the webhook has another address by now
+    if is_waiting(draft.store, attempt.entry):
+        earlier = next(
+            draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying"))
+        )
+        due = parse_iso(earlier.public["next_attempt_at"])
+        # one that is due is the courier's: the webhook has moved from or to a real address
+        draft.at(max(due, draft.now), ANSWERING if due > draft.now else SENDING, subject)
+        return
+    outcome = simulated(draft.sandbox, attempt)
+    if outcome is None:  # the webhook has another address by now
         draft.at(draft.now, SENDING, subject)
     else:
         conclude(draft, attempt, outcome, AUTOMATIC)

@@ -92,9 +92,8 @@ class Status:
     `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and
     deliveries wait; one that `is_undone` was unloaded, as the store may not have its newest steps.
     While it `is_advancing`, its clock stops at each delivery. Deliveries of the first `held_before`
-    events are not sent. A step with something due before the `next_look` (ms) of the courier calls
-    `on_due`. `turn` is locked while due jobs run; `in_progress` are the Idempotency-Keys of
-    requests that still run.
+    events are not sent. Each step calls `on_step`, as it may have set something due. `turn` is
+    locked while due jobs run; `in_progress` are the Idempotency-Keys of requests that still run.
     """
 
     is_broken: bool = False
@@ -103,8 +102,7 @@ class Status:
     is_undone: bool = False
     is_advancing: bool = False
     held_before: int = 0
-    next_look: int = SILENT
-    on_due: Callable[[Sandbox], None] = lambda sandbox: None
+    on_step: Callable[[Sandbox], None] = lambda sandbox: None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     in_progress: set[ReplyKey] = field(default_factory=set)
 
@@ -206,7 +204,6 @@ class Sandbox:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
-        brings_work = self._brings_work(step)
         self.status.is_broken = True
         if copy is None:
             self.fold(step, opened)
@@ -216,16 +213,7 @@ class Sandbox:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised
         self.status.is_broken = False
-        if brings_work:
-            self.status.on_due(self)
-
-    def _brings_work(self, step: Step) -> bool:
-        """Whether something is due before the courier looks next; parked attempts may be
-        due by now.
-        """
-        if self.timers.parked:
-            return True
-        return bool(step.timers_set) and min(step.timers_set).due < self.status.next_look
+        self.status.on_step(self)
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""
@@ -264,24 +252,17 @@ class Sandbox:
         """
         for ident, store in self.stores.items():
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
-        self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
+        kept = [ident for ident in {**self.stores, **copy.stores} if ident in copy.stores]
+        self.stores = {ident: self.stores.get(ident, copy.stores[ident]) for ident in kept}
         self.timers = copy.timers
         self.fold_rest(step)
 
     def change(self, step: Step) -> Sliced[None]:
-        """Change records and usage, with pauses, in which the state is incomplete.
-
-        Where the step restores a state, uses of keys since the last step are forgotten.
-        """
-        if step.restores:
-            for store in self.stores.values():
-                store.forget_unrecorded()
+        """Change records and usage, with pauses, in which the state is incomplete."""
         for part in step.parts:
             yield from _change(self._store_for(part), part)
             if part.closes:
                 del self.stores[part.merchant.id]
-        if step.merchants_after is not None:
-            self.stores = {ident: self.stores[ident] for ident in step.merchants_after}
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:

@@ -134,7 +134,7 @@ def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> byte
         "position": step.after.position,
         "raised": step.after.events,
         "parts": [_part(part, redact) for part in step.parts],
-        "merchants": step.merchants_after,
+        "restores": step.restores or None,
         "events": _ends(step.event_ends, shown),
         "replies": _ends(step.reply_ends, _reply),
         "timers": [timer._asdict() for timer in step.timers_set],

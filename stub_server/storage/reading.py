@@ -5,7 +5,7 @@ A step names what it replaced by id alone, so lines are read in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -180,11 +180,11 @@ class Reader:
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
-        sandbox, merchants = self.state.sandbox, body.get("merchants")
+        sandbox, restores = self.state.sandbox, body.get("restores", False)
         self._check_next(body["number"], _pair(body["position"]))
         parts = tuple(map(self._part, body.get("parts", ())))
-        self._check_merchants(body["number"], parts, merchants)
-        versions = written(parts[0].changes) if merchants is None else []
+        self._check_merchants(body["number"], parts, restores=restores)
+        versions = [] if restores else written(parts[0].changes)
         public = [record.public for record in versions]
         hidden = [record.hidden for record in versions]
         read_event = partial(self._event, shown=public, kept=hidden)
@@ -202,8 +202,7 @@ class Reader:
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
             ),
-            merchants_before=None if merchants is None else tuple(self.state.owned),
-            merchants_after=None if merchants is None else tuple(merchants),
+            restores=restores,
         )
 
     def _standing(self, body: Body, timers: Iterable[Timer]) -> Standing:
@@ -226,11 +225,9 @@ class Reader:
                 f"step {number} uses ids again: its position is lower than the one before"
             )
 
-    def _check_merchants(
-        self, number: int, parts: Sequence[Part], after: Collection[str] | None
-    ) -> None:
+    def _check_merchants(self, number: int, parts: Sequence[Part], *, restores: bool) -> None:
         """Check that a step can be undone: it changes each merchant once, adds none who is there,
-        and leaves the sandbox its own and, where it restores a state, those `after` it.
+        and leaves the sandbox its own.
 
         Raises BadFile.
         """
@@ -239,10 +236,8 @@ class Reader:
         closed = {part.merchant.id for part in parts if part.closes}
         left = (there | opened) - closed
         is_right = len(changed) == len(parts) and not there & opened
-        if after is None:
+        if not restores:
             is_right = is_right and len(parts) == 1 and not closed
-        else:
-            is_right = is_right and sorted(after) == sorted(left)
         if not is_right or self.state.sandbox.origin.home not in left:
             raise damaged(f"step {number} does not fit the merchants before it")
 

@@ -60,8 +60,6 @@ class SandboxState:
             self.owned.setdefault(part.merchant.id, Owned(part.merchant)).change(part)
             if part.closes:
                 del self.owned[part.merchant.id]
-        if step.merchants_after is not None:
-            self.owned = {ident: self.owned[ident] for ident in step.merchants_after}
         self.sandbox.fold_rest(step)
 
 
@@ -74,7 +72,8 @@ def capture(sandbox: Sandbox) -> SandboxState:
     twin.clock.set(sandbox.clock.recorded)
     owned = {}
     for ident, store in sandbox.stores.items():
-        owned[ident] = Owned(store.merchant, store.recorded_usage())
+        owned[ident] = Owned(store.merchant, dict(store.usage), dict(store.unrecorded))
+        owned[ident].forget_unrecorded()
         for name, table in store.tables.items():
             if table.rows:
                 owned[ident].rows[name] = table.rows.copy()

@@ -49,8 +49,6 @@ def extract_of(key: UniqueKey) -> Extract:
     """What a record has of a unique key; None where it has null."""
     members, scope = key.members, key.scope
     folds = [_IGNORING[difference] for difference in key.ignores]
-    if scope is None and not folds and len(members) == 1:
-        return lambda public, hidden: public.get(members[0])
 
     def extract(public: Body, hidden: Body) -> Any:
         values: list[Any] = []
