@@ -131,7 +131,7 @@ def _sort_of(query: Body) -> str | None:
 
 def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
     """Whether a table can filter by a parameter, which the query then does."""
-    kind = table.spec.views.parts.get(name)
+    kind = table.spec.views.kinds.get(name)
     if kind is Tags:
         for entry in value:
             key, _, text = entry.partition(":")

@@ -175,16 +175,16 @@ class Tally(Groups):
         self.add(key, (group, member, -number))
 
 
-Parts = dict[str, type[Derived]]
+Kinds = dict[str, type[Derived]]
 """What is kept under each name."""
 
 
-def parts(kind: type[Derived], *names: str) -> Parts:
-    """Parts of one kind."""
+def kinds(kind: type[Derived], *names: str) -> Kinds:
+    """Kinds of one kind."""
     return dict.fromkeys(names, kind)
 
 
-NO_PARTS: Parts = {}
+NO_KINDS: Kinds = {}
 
 
 def nothing(public: Body, hidden: Body) -> Body:
@@ -195,14 +195,14 @@ def nothing(public: Body, hidden: Body) -> Body:
 class ViewSpec(NamedTuple):
     """What is derived from the records of one kind, for lists and figures.
 
-    A record that has None at a name has no part in it. `parts` by name: an `Index` answers equality
-    in the cost of the page alone, one named `a+b` that of two members at once, and `Tags` that of
-    members with several values; `Texts` are folded ones that `contains` looks in. `sorts` are
-    further orders besides the time of creation.
+    A record that has None at a name has no part in it. `kinds` has the kind of each part by its
+    name: an `Index` answers equality in the cost of the page alone, one named `a+b` that of two
+    members at once, and `Tags` that of members with several values; `Texts` are folded ones that
+    `contains` looks in. `sorts` are further orders besides the time of creation.
     """
 
     derived: Derive = nothing
-    parts: Parts = NO_PARTS
+    kinds: Kinds = NO_KINDS
     sorts: Names = ()
 
 
@@ -213,9 +213,9 @@ class Views:
 
     def __init__(self, spec: ViewSpec) -> None:
         self.spec = spec
-        self.parts: dict[str, Any] = {name: kind() for name, kind in spec.parts.items()}
+        self.parts: dict[str, Any] = {name: kind() for name, kind in spec.kinds.items()}
         self.sorts = {name: SortOrder() for name in spec.sorts}
-        self.pairs = [(name, *name.split("+")) for name in spec.parts if "+" in name]
+        self.pairs = [(name, *name.split("+")) for name in spec.kinds if "+" in name]
         self.all: list[tuple[str, Derived]] = [*self.parts.items(), *self.sorts.items()]
 
     def replace(self, key: int, before: Row | None, after: Row | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
-from .indexes import Index, Names, Tags, Tally, Texts, ViewSpec, parts
+from .indexes import Index, Names, Tags, Tally, Texts, ViewSpec, kinds
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
@@ -200,7 +200,7 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
 
 
 _BY_STATUS = ("projectId+status", "planId+status")
-_OF_SUBSCRIPTIONS = parts(Index, "going_on", "customerId+planId", *_BY_STATUS)
+_OF_SUBSCRIPTIONS = kinds(Index, "going_on", "customerId+planId", *_BY_STATUS)
 
 
 def table_specs(
@@ -214,7 +214,7 @@ def table_specs(
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
-            ViewSpec(_described, parts(Index, "is_active") | parts(Texts, "search"), by_name),
+            ViewSpec(_described, kinds(Index, "is_active") | kinds(Texts, "search"), by_name),
             created="created_at",
             unique={"digest": lambda public, hidden: hidden["digest"]},
             live=True,
@@ -223,9 +223,9 @@ def table_specs(
             "Customer",
             ViewSpec(
                 _of_customer,
-                parts(Index, "email", "type", "document_type", "made_by")
-                | parts(Tags, "metadata")
-                | parts(Texts, "name", "search"),
+                kinds(Index, "email", "type", "document_type", "made_by")
+                | kinds(Tags, "metadata")
+                | kinds(Texts, "name", "search"),
                 by_name,
             ),
             ruled=ViewSpec(),
@@ -235,7 +235,7 @@ def table_specs(
         "projects": TableSpec(
             "Project",
             ViewSpec(
-                _described, parts(Index, "status", "visibility") | parts(Texts, "search"), by_name
+                _described, kinds(Index, "status", "visibility") | kinds(Texts, "search"), by_name
             ),
             live=True,
         ),
@@ -243,7 +243,7 @@ def table_specs(
             "Plan",
             ViewSpec(
                 _of_plan,
-                parts(Index, "projectId", "status", "billing_type") | parts(Texts, "search"),
+                kinds(Index, "projectId", "status", "billing_type") | kinds(Texts, "search"),
                 ("name", "amount"),
             ),
             live=True,
@@ -252,9 +252,9 @@ def table_specs(
             "Product",
             ViewSpec(
                 _of_product,
-                parts(Index, "projectId", "type", "status")
-                | parts(Tags, "plans")
-                | parts(Texts, "search"),
+                kinds(Index, "projectId", "type", "status")
+                | kinds(Tags, "plans")
+                | kinds(Texts, "search"),
                 by_name,
             ),
         ),
@@ -262,35 +262,35 @@ def table_specs(
             "Order",
             ViewSpec(
                 partial(_of_order, orders["payable"], orders["kept"]),
-                parts(Index, "projectId", "planId", "status", "customerId", "subscriptionId")
-                | parts(Index, "document", "paymentMethod", *_BY_STATUS)
-                | parts(Tags, "metadata")
-                | parts(Texts, "search")
-                | parts(Tally, "gross", "refunded", "plan_net", "plans", "renewals")
-                | parts(Tally, "customers", "plan_buyers", "plan_waiting"),
+                kinds(Index, "projectId", "planId", "status", "customerId", "subscriptionId")
+                | kinds(Index, "document", "paymentMethod", *_BY_STATUS)
+                | kinds(Tags, "metadata")
+                | kinds(Texts, "search")
+                | kinds(Tally, "gross", "refunded", "plan_net", "plans", "renewals")
+                | kinds(Tally, "customers", "plan_buyers", "plan_waiting"),
                 ("totalAmount", "paid_at"),
             ),
-            ruled=ViewSpec(parts=parts(Index, "status", "projectId+status")),
+            ruled=ViewSpec(kinds=kinds(Index, "status", "projectId+status")),
         ),
         "subscriptions": TableSpec(
             "Subscription",
             ViewSpec(
                 partial(_of_subscription, running),
-                parts(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
+                kinds(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
                 | _OF_SUBSCRIPTIONS
-                | parts(Tally, "subscribers", "active_subscribers", "plan_subscribers")
-                | parts(Tally, "active_terms"),
+                | kinds(Tally, "subscribers", "active_subscribers", "plan_subscribers")
+                | kinds(Tally, "active_terms"),
                 ("next_billing_at",),
             ),
             ruled=ViewSpec(partial(_going_on, running), _OF_SUBSCRIPTIONS),
             mirrors=("customer", "plan"),
         ),
-        "webhooks": TableSpec("Webhook", ViewSpec(parts=parts(Index, "is_active", "projectId"))),
+        "webhooks": TableSpec("Webhook", ViewSpec(kinds=kinds(Index, "is_active", "projectId"))),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
             ViewSpec(
-                parts=parts(Index, "webhookId", "projectId", "status", "event_type", "event_id")
-                | parts(Index, "webhookId+status")
+                kinds=kinds(Index, "webhookId", "projectId", "status", "event_type", "event_id")
+                | kinds(Index, "webhookId+status")
             ),
         ),
     }
