@@ -92,8 +92,9 @@ class Status:
     `is_gone` was reset or deleted. While it `is_halted`, its steps cannot be stored, and time and
     deliveries wait; one that `is_undone` was unloaded, as the store may not have its newest steps.
     While it `is_advancing`, its clock stops at each delivery. Deliveries of the first `held_before`
-    events are not sent. Each step calls `on_step`, as it may have set something due. `turn` is
-    locked while due jobs run; `in_progress` are the Idempotency-Keys of requests that still run.
+    events are not sent. A step with something due before the `next_look` (ms) of the courier calls
+    `on_due`. `turn` is locked while due jobs run; `in_progress` are the Idempotency-Keys of
+    requests that still run.
     """
 
     is_broken: bool = False
@@ -102,7 +103,8 @@ class Status:
     is_undone: bool = False
     is_advancing: bool = False
     held_before: int = 0
-    on_step: Callable[[Sandbox], None] = lambda sandbox: None
+    next_look: int = SILENT
+    on_due: Callable[[Sandbox], None] = lambda sandbox: None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     in_progress: set[ReplyKey] = field(default_factory=set)
 
@@ -204,6 +206,7 @@ class Sandbox:
             raise broken(self.name)
         self.log.append(step)
         self.log.budget.steps += 1
+        brings_work = self._brings_work(step)
         self.status.is_broken = True
         if copy is None:
             self.fold(step, opened)
@@ -213,7 +216,16 @@ class Sandbox:
             # the deliveries of a restored past are not sent again
             self.status.held_before = self.events.raised
         self.status.is_broken = False
-        self.status.on_step(self)
+        if brings_work:
+            self.status.on_due(self)
+
+    def _brings_work(self, step: Step) -> bool:
+        """Whether something is due before the courier looks next; parked attempts may be
+        due by now.
+        """
+        if self.timers.parked:
+            return True
+        return bool(step.timers_set) and min(step.timers_set).due < self.status.next_look
 
     def fold(self, step: Step, opened: Iterable[Opened] | None = None) -> None:
         """Apply a step. `opened` are its versions, parsed, where the caller has them."""

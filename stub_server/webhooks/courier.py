@@ -155,6 +155,7 @@ class Courier:
         for at in (sandbox.timers.next_due(), next_attempt(sandbox)):
             if at is not None:
                 due = min(due, at)
+        sandbox.status.next_look = due
         if self._loop is None or due == SILENT or sandbox.clock.frozen:
             return
         seconds = min((due - now) / 1000, LONGEST_SLEEP)

@@ -56,7 +56,7 @@ def serve(app: Application, world: Sandbox) -> None:
     sandboxes = app.sandboxes
     entry = sandboxes.entry(NAME)
     entry.snapshots.clear()
-    world.status.on_step = sandboxes.default.status.on_step
+    world.status.on_due = sandboxes.default.status.on_due
     entry.sandbox = sandboxes.default = world
     sandboxes.keyring.forget(NAME)
     sandboxes.keyring.add(NAME, keys_of(world))

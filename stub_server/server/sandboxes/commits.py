@@ -293,7 +293,7 @@ class Commits:
         for stored in self._stored.values():
             sandbox = stored.entry.sandbox
             sandbox.status.is_halted = False
-            sandbox.status.on_step(sandbox)
+            sandbox.status.on_due(sandbox)
 
     async def _can_be_written(self) -> bool:
         try:

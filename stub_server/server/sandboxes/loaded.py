@@ -86,7 +86,7 @@ class LoadedSandboxes:
         if sandbox.name == DEFAULT:
             self.default = sandbox
         self.keyring.add(sandbox.name, keys_of(sandbox) if entry.keys is None else entry.keys)
-        sandbox.status.on_step = self._on_due
+        sandbox.status.on_due = self._on_due
         self._on_due(sandbox)
 
     def forget(self, name: str) -> None:

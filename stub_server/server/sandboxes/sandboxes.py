@@ -305,7 +305,7 @@ class Sandboxes(MadeSandboxes):
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
-        sandbox.status.on_step(sandbox)
+        sandbox.status.on_due(sandbox)
         await self.worker.in_slices(free(old))
         return entry, step
 
