@@ -58,11 +58,6 @@ class Lifecycle:
             found.setdefault((move.from_, move.to), []).append(move)
         return found
 
-    @cached_property
-    def beginnings(self) -> dict[str, Move]:
-        """The move by which a record begins in a state, by that state."""
-        return {move.to: move for move in reversed(self.moves) if move.from_ == "new"}
-
     def exits(self, state: str) -> tuple[Move, ...]:
         """The moves that lead from a state, in the contract's order."""
         return tuple(move for move in self.moves if move.from_ == state)

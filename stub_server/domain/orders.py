@@ -27,50 +27,57 @@ def life(method: str, now: int) -> int:
     return boleto.due_at(now) - now if method == "boleto" else DAY
 
 
-class MagicOutcome(NamedTuple):
-    """The effect of a magic value: jobs with their delays in ms, a failure at once, or another
-    lifetime in ms.
+class Magic(NamedTuple):
+    """The effect of a magic value: when the order is paid and refunded (ms after it was made), a
+    failure at once, or another lifetime in ms. One without a name is none.
     """
 
-    jobs: tuple[tuple[str, int], ...] = ()
+    name: str = ""
+    pays: int | None = None
+    refunds: int | None = None
     fails: bool = False
     life: int | None = None
 
-    def lasts(self, method: str, now: int, given: int | None) -> int:
-        """How long an order can be paid, in ms: as the magic value says, else as given."""
-        if self.life is not None:
-            return self.life
-        return life(method, now) if given is None else given
+    @property
+    def refuses(self) -> bool:
+        """Whether an automatic charge stays unpaid."""
+        return self.name != "" and self.pays is None
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether a card is charged as its order is made: nothing refuses, delays or expires the
+        payment.
+        """
+        return self.name == "" or self.pays == SECOND
 
 
-NOTHING = MagicOutcome()
+NO_MAGIC = Magic()
 
-# A part of the e-mail's local part -> its effect. No token contains another; the first in this
-# order applies.
-MAGIC: dict[str, MagicOutcome] = {
-    "refund_after_payment": MagicOutcome((("order.pay", SECOND), ("order.refund", 60 * SECOND))),
-    "succeed_immediately": MagicOutcome((("order.pay", SECOND),)),
-    "succeed_with_delay": MagicOutcome((("order.pay", 180 * SECOND),)),
-    "expire_immediately": MagicOutcome(life=0),
-    "expire_with_delay": MagicOutcome(life=180 * SECOND),
-    "fail_immediately": MagicOutcome(fails=True),
-    "fill_never": MagicOutcome(),
-}
-
-
+# What a part of the e-mail's local part does. No name contains another; the first in this order
+# applies.
+MAGIC = (
+    Magic("refund_after_payment", pays=SECOND, refunds=60 * SECOND),
+    Magic("succeed_immediately", pays=SECOND),
+    Magic("succeed_with_delay", pays=180 * SECOND),
+    Magic("expire_immediately", life=0),
+    Magic("expire_with_delay", life=180 * SECOND),
+    Magic("fail_immediately", fails=True),
+    Magic("fill_never"),
+)
 BEHAVIOURS = {"succeeds": "succeed_immediately", "fails": "fail_immediately", "never": "fill_never"}
-"""What a customer was set to do with orders -> the magic token that does the same."""
+"""What a customer was set to do with orders -> the magic value that does the same."""
 
 
 @lru_cache(maxsize=1024)
-def magic_of(email: str, behaviour: str | None = None) -> str | None:
-    """The magic token of a customer's behaviour, else the one in the e-mail's local part, if there
-    is one.
-    """
-    if behaviour is not None:
-        return BEHAVIOURS[behaviour]
-    local = email.rpartition("@")[0].lower()
-    return next((token for token in MAGIC if token in local), None)
+def magic_of(email: str, behaviour: str | None = None) -> Magic:
+    """What a customer's behaviour does, else the magic value in the e-mail's local part."""
+    wanted = email.rpartition("@")[0].lower() if behaviour is None else BEHAVIOURS[behaviour]
+    return next((magic for magic in MAGIC if magic.name in wanted), NO_MAGIC)
+
+
+def magic_for(public: Body, hidden: Body) -> Magic:
+    """What governs an order: its customer's behaviour, else the e-mail."""
+    return magic_of(public["customer"]["email"], hidden.get("behaviour"))
 
 
 def used_up(hidden: Body) -> Body:
@@ -82,31 +89,6 @@ def used_up(hidden: Body) -> Body:
     if times == 1:
         return without(hidden, "behaviour")
     return without(hidden, "behaviour") | {"behaviour": behaviour | {"times": times - 1}}
-
-
-def token_of(public: Body, hidden: Body) -> str | None:
-    """The magic token that governs an order: that of its customer's behaviour, else the
-    one in the e-mail.
-    """
-    return magic_of(public["customer"]["email"], hidden.get("behaviour"))
-
-
-def is_refunding(email: str) -> bool:
-    """Whether a magic token gives the money of every order back."""
-    magic = magic_of(email)
-    return magic is not None and "order.refund" in dict(MAGIC[magic].jobs)
-
-
-def is_refusing(magic: str | None) -> bool:
-    """Whether an automatic charge stays unpaid, because of a magic token that does not pay."""
-    return magic is not None and "order.pay" not in dict(MAGIC[magic].jobs)
-
-
-def is_prompt(magic: str | None) -> bool:
-    """Whether a card is charged as its order is made: no magic token refuses, delays or
-    expires the payment.
-    """
-    return magic is None or ("order.pay", SECOND) in MAGIC[magic].jobs
 
 
 def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, renews: bool) -> None:

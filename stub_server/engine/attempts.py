@@ -118,7 +118,10 @@ def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
 
 
 def answer_delivery(draft: Draft, subject: str) -> None:
-    """The job of a delivery that the server answers: one attempt, answered at once."""
+    """The job of a delivery that the server answers: one attempt, answered at once.
+
+    What cannot be answered now is left to the courier.
+    """
     attempt = due_attempt(draft.sandbox, draft.store, subject, draft.now)
     if attempt is None:
         return
@@ -127,16 +130,14 @@ def answer_delivery(draft: Draft, subject: str) -> None:
             draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying"))
         )
         due = parse_iso(earlier.public["next_attempt_at"])
-        if due > draft.now:
-            draft.at(due, ANSWERING, subject)
-        else:  # the earlier one is the courier's: the webhook has moved from or to a real address
-            draft.at(draft.now, SENDING, subject)
+        # one that is due is the courier's: the webhook has moved from or to a real address
+        draft.at(max(due, draft.now), ANSWERING if due > draft.now else SENDING, subject)
         return
     outcome = simulated(draft.sandbox, attempt)
     if outcome is None:  # the webhook has another address by now
         draft.at(draft.now, SENDING, subject)
-        return
-    conclude(draft, attempt, outcome, AUTOMATIC)
+    else:
+        conclude(draft, attempt, outcome, AUTOMATIC)
 
 
 def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> Parts:

@@ -1,13 +1,22 @@
-"""What attempts the deliveries of an event, and which of them wait."""
+"""What attempts the deliveries of an event, which of them wait, and which make room for others."""
 
+from collections.abc import Sequence
+from heapq import merge
 from urllib.parse import urlsplit
 
-from ..core.record import Row
+from ..contract.lifecycles import Lifecycle
+from ..core.record import Record, Row
 from ..core.timers import SENDING
 from ..domain.receivers import is_reserved
 from .sandbox import DEFAULT, SILENT, Sandbox
 from .tables.store import Store
+from .tables.table import Table, size_of
 
+LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
+# where that many deliveries are still open
+MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
+# deliveries that are dropped beyond the number of new ones: a step must not take long
+MORE_AT_ONCE = 200
 INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
@@ -77,3 +86,25 @@ def is_silent(sandbox: Sandbox) -> bool:
             if is_own_inbox(sandbox, row.public["url"]):
                 return False
     return True
+
+
+def outgoing(table: Table, coming: Sequence[Record], lifecycle: Lifecycle) -> list[Record]:
+    """The deliveries that make room for new ones: the oldest, first of those that are decided.
+
+    Where many can go at once, as when tens of thousands are over, the rest goes with the next ones.
+    """
+    waiting, going = lifecycle.sets["open"], list[Record]()
+    decided = [state for state in lifecycle.states if state not in waiting]
+    count, size = len(table) + len(coming), table.size + sum(map(size_of, coming))
+    for states, most, most_bytes in (
+        (decided, LOG_ROWS, LOG_BYTES),
+        (waiting, MOST_LOG_ROWS, MOST_LOG_BYTES),
+    ):
+        for key in merge(*[table.bucket("status", state) for state in states]):
+            is_enough = count <= most and size <= most_bytes
+            if is_enough or len(going) >= len(coming) + MORE_AT_ONCE:
+                break
+            going.append(table.rows[key])
+            size -= size_of(table.rows[key])
+            count -= 1
+    return going

@@ -17,7 +17,7 @@ from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
 from ..domain.webhooks import subscribers
-from .deliveries import job_for
+from .deliveries import job_for, outgoing
 from .lists import UNCHANGED, Ends, Event, Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
@@ -46,6 +46,7 @@ class Draft:
         self._events: list[Event] = []
         self._later: list[Timer] = []
         self._fired: list[Timer] = []
+        self._opened: list[Record] = []  # deliveries
 
     # -- what the contract says of states
 
@@ -259,6 +260,7 @@ class Draft:
             if not test:
                 self.at(self.now, job_for(self.sandbox, webhook["url"]), ident)
             opened.append(self.create(self.store.webhook_logs, ident, public, hidden))
+        self._opened += opened
         return opened
 
     # -- recording
@@ -289,12 +291,8 @@ class Draft:
     def _drop_old_deliveries(self) -> None:
         """Drop the oldest deliveries, which make room for new ones."""
         table = self.store.webhook_logs
-        opened = []
-        for name, old, new in self._versions.values():
-            if name == table.name and old is None and new is not None:
-                opened.append(new.record)
-        if opened:
-            for record in table.outgoing(opened):
+        if self._opened:
+            for record in outgoing(table, self._opened, self.lifecycle("WebhookLogEntry")):
                 self.drop(table, table.parse(record))
 
     def _step(self, saved: Saved | None) -> Step:
@@ -310,16 +308,10 @@ class Draft:
             before.timers + len(self._later),
             self.settings or before.settings,
         )
-        event_ends = reply_ends = UNCHANGED
-        if self._events:
-            oldest = sandbox.events.outgoing(self._events)
-            event_ends = Ends(oldest, newest_after=tuple(self._events))
-        if saved is not None:
-            going = sandbox.replies.outgoing(saved, self.now)
-            earlier = sandbox.replies.get(saved.key)
-            # a state with a reply to the key may have been restored while the request waited
-            if earlier is None or earlier in going:
-                reply_ends = Ends(going, newest_after=(saved,))
+        reply_ends = UNCHANGED
+        # a state with a reply to the key may have been restored while the request waited
+        if saved is not None and sandbox.replies.get(saved.key, self.now) is None:
+            reply_ends = Ends(after=(saved,))
         return Step(
             number=self._base + 1,
             at=self.now,
@@ -327,7 +319,7 @@ class Draft:
             before=before,
             after=after,
             parts=(part,),
-            event_ends=event_ends,
+            event_ends=Ends(after=tuple(self._events)),
             reply_ends=reply_ends,
             timers_set=tuple(self._later),
             timers_fired=(*self._fired, *sandbox.timers.skipped.values()),
@@ -344,15 +336,6 @@ class Draft:
         return Part.of(merchant, changes, self._used(), opens=opens, closes=False)
 
     def _used(self) -> list[Used]:
-        """The keys that were used since the last step, and those that the draft deletes."""
-        usage, used = self.store.usage, dict(self.store.unrecorded)
-        deleted = set()
-        for ident, (table, _, version) in self._versions.items():
-            if table == "api_keys" and version is None and ident in usage:
-                used.setdefault(ident, usage[ident])
-                deleted.add(ident)
-        found = []
-        for ident, before in used.items():
-            after = None if ident in deleted else usage.get(ident)
-            found.append(Used(ident, after, before))
-        return found
+        """The keys that were used since the last step."""
+        usage, unrecorded = self.store.usage, self.store.unrecorded
+        return [Used(ident, usage.get(ident), before) for ident, before in unrecorded.items()]

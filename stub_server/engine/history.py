@@ -120,14 +120,6 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Sliced[Sandbox]:
 # -- back to it
 
 
-def state_in(snapshot: Sandbox, name: str) -> Sandbox:
-    """A copy of an earlier copy of a sandbox, under another name."""
-    twin = snapshot.fork(name)
-    for store in twin.stores.values():
-        store.unrecorded.clear()
-    return twin
-
-
 def go_back(
     sandbox: Sandbox,
     then: Sandbox,
@@ -221,7 +213,7 @@ def _changes(
 
 
 def _usages(here: Store | None, there: Store | None) -> Iterator[Used]:
-    was = here.recorded_usage() if here else {}
+    was = here.usage if here else {}
     then = there.usage if there else {}
     for key in was | then:
         if was.get(key) != then.get(key):
@@ -249,6 +241,5 @@ def _step(
         reply_ends=ends_of(list(sandbox.replies), list(then.replies)),
         timers_set=then.timers.beyond(sandbox.timers),
         timers_fired=sandbox.timers.beyond(then.timers),
-        merchants_before=tuple(sandbox.stores),
-        merchants_after=tuple(then.stores),
+        restores=True,
     )

@@ -81,15 +81,12 @@ class Bounded(Queue[T]):
         items.append(item)
         self.size += size
         budget.used += size
-        while len(items) > number or self.size > most:
-            self._drop()
+        self._keep(number, most)
         if budget.used > budget.most:
             budget.make_room()
 
     def _drop(self) -> T:
-        """Drop the oldest item."""
-        item = self._items.popleft()
-        self.size -= item.size
+        item = super()._drop()
         self.budget.used -= item.size
         return item
 

@@ -1,6 +1,7 @@
 """The lists that are state of a sandbox: its events, and the replies saved for Idempotency-Keys.
 
-They grow at one end and drop items at the other. A step has what is dropped and added at both.
+They grow at one end, and the oldest items go to make room. A step has the items that it adds, and
+one that restores a state those that it takes back; what went to make room does not come back.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from copy import copy
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import orjson
@@ -39,47 +40,38 @@ T = TypeVar("T", bound=Sized)
 
 
 class Ends(NamedTuple):
-    """The oldest and the newest items of which two lists differ, oldest first."""
+    """The newest items of which two lists differ, oldest first."""
 
-    oldest_before: tuple[Any, ...] = ()
-    oldest_after: tuple[Any, ...] = ()
-    newest_before: tuple[Any, ...] = ()
-    newest_after: tuple[Any, ...] = ()
+    before: tuple[Any, ...] = ()
+    after: tuple[Any, ...] = ()
 
     @property
     def mirrored(self) -> Ends:
         """The difference from the second list to the first."""
-        return Ends(self.oldest_after, self.oldest_before, self.newest_after, self.newest_before)
+        return Ends(self.after, self.before)
 
 
 UNCHANGED = Ends()
 
 
 def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
-    """How two lists differ at their ends; without a stretch in common, all their items do."""
+    """How two lists differ after the stretch that they have in common."""
     first, second = _start_in_common(before, after)
-    length = 0
     for old, new in zip(before[first:], after[second:], strict=False):
         if old is not new and old != new:  # mostly it is the same one: that is faster
             break
-        length += 1
-    return Ends(
-        tuple(before[:first]),
-        tuple(after[:second]),
-        tuple(before[first + length :]),
-        tuple(after[second + length :]),
-    )
+        first, second = first + 1, second + 1
+    return Ends(tuple(before[first:]), tuple(after[second:]))
 
 
 def _start_in_common(before: Sequence[Any], after: Sequence[Any]) -> tuple[int, int]:
     """Where the stretch in common begins in both lists: at the beginning of at least one."""
-    if before and after:
-        for place, item in enumerate(before):
-            if item == after[0]:
-                return place, 0
-        for place, item in enumerate(after):
-            if before[0] == item:
-                return 0, place
+    for place, item in enumerate(before):
+        if after and item == after[0]:
+            return place, 0
+    for place, item in enumerate(after):
+        if before and item == before[0]:
+            return 0, place
     return 0, 0
 
 
@@ -95,30 +87,23 @@ class Queue(Generic[T]):
         self._items: deque[T] = deque()
         self.size = 0
 
-    def _oldest(self, coming: Sequence[T], most: int, most_bytes: int) -> tuple[T, ...]:
-        """The oldest items, as many as have to go so that with the new ones there are at most so
-        many items and bytes.
-        """
-        number = len(self._items) + len(coming) - most
-        size = self.size + sum([item.size for item in coming]) - most_bytes
-        going = []
-        for item in self._items:
-            if number <= 0 and size <= 0:
-                break
-            going.append(item)
-            number -= 1
-            size -= item.size
-        return tuple(going)
-
     def exchange(self, ends: Ends) -> None:
-        """Replace the items by those of another time, which differ at the ends."""
-        for _ in ends.newest_before:
+        """Replace the newest items by others, for which the oldest make room."""
+        for _ in range(min(len(ends.before), len(self._items))):
             self.size -= self._items.pop().size
-        for _ in ends.oldest_before:
-            self.size -= self._items.popleft().size
-        self._items.extendleft(reversed(ends.oldest_after))
-        self._items.extend(ends.newest_after)
-        self.size += sum([item.size for item in (*ends.oldest_after, *ends.newest_after)])
+        self._items.extend(ends.after)
+        self.size += sum([item.size for item in ends.after])
+
+    def _keep(self, most: int, most_bytes: int) -> None:
+        """Drop the oldest items beyond so many and so many bytes."""
+        while len(self._items) > most or self.size > most_bytes:
+            self._drop()
+
+    def _drop(self) -> T:
+        """Drop the oldest item."""
+        item = self._items.popleft()
+        self.size -= item.size
+        return item
 
     def copy(self) -> Self:
         """An independent copy; items are shared, for they never change."""
@@ -191,9 +176,9 @@ class EventLog(Queue[Event]):
         super().__init__()
         self.raised = 0
 
-    def outgoing(self, coming: Sequence[Event]) -> tuple[Event, ...]:
-        """The oldest events, which are dropped when new ones come."""
-        return self._oldest(coming, MOST_EVENTS, MOST_EVENT_BYTES)
+    def exchange(self, ends: Ends) -> None:
+        super().exchange(ends)
+        self._keep(MOST_EVENTS, MOST_EVENT_BYTES)
 
     def since(self, position: int) -> Iterator[Event]:
         """The events that were raised after so many, oldest first, as far as they are kept."""
@@ -236,9 +221,7 @@ class Saved(NamedTuple):
 
 
 class Replies(Queue[Saved]):
-    """The replies saved for Idempotency-Keys, in the order of their time, in which they
-    also expire.
-    """
+    """The replies saved for Idempotency-Keys, in the order of their time."""
 
     __slots__ = ("_saved",)
 
@@ -246,21 +229,28 @@ class Replies(Queue[Saved]):
         super().__init__()
         self._saved: dict[ReplyKey, Saved] = {}
 
-    def get(self, key: ReplyKey) -> Saved | None:
-        """The reply saved for a key."""
-        return self._saved.get(key)
-
-    def outgoing(self, saved: Saved, now: int) -> tuple[Saved, ...]:
-        """The replies to drop for one more: those that have expired, and the oldest of too many."""
-        expired = takewhile(lambda reply: reply.expires <= now, self._items)
-        return max(tuple(expired), self._oldest((saved,), MOST_REPLIES, MOST_REPLY_BYTES), key=len)
+    def get(self, key: ReplyKey, now: int) -> Saved | None:
+        """The reply saved for a key, unless it has expired."""
+        found = self._saved.get(key)
+        return None if found is None or found.expires <= now else found
 
     def exchange(self, ends: Ends) -> None:
         super().exchange(ends)
-        for saved in (*ends.oldest_before, *ends.newest_before):
-            del self._saved[saved.key]
-        for saved in (*ends.oldest_after, *ends.newest_after):
+        for saved in ends.before:
+            self._forget(saved)
+        for saved in ends.after:
             self._saved[saved.key] = saved
+        self._keep(MOST_REPLIES, MOST_REPLY_BYTES)
+
+    def _drop(self) -> Saved:
+        dropped = super()._drop()
+        self._forget(dropped)
+        return dropped
+
+    def _forget(self, saved: Saved) -> None:
+        """A later reply to the same key, after this one expired, stays."""
+        if self._saved.get(saved.key) is saved:
+            del self._saved[saved.key]
 
     def copy(self) -> Self:
         twin = super().copy()

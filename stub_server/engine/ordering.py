@@ -44,7 +44,7 @@ def buy(draft: Draft, new: NewOrder) -> Record:
     record = place(draft, new)
     if new.method == subscriptions.CHARGED:
         row = draft.get(draft.store.orders, record.id)
-        if orders.is_prompt(orders.token_of(row.public, row.hidden)) and is_payable(draft, row):
+        if orders.magic_for(row.public, row.hidden).is_prompt and is_payable(draft, row):
             return pay(draft, row)
     return record
 
@@ -54,13 +54,13 @@ def place(draft: Draft, new: NewOrder) -> Record:
     store, now = draft.store, draft.now
     behaviour = _behaviour_of(draft, new.customer_id)
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
-    outcome = orders.MAGIC.get(magic or "", orders.NOTHING)
     code, ident = draft.code_for(store.orders), new.ident or draft.ids.uuid()
     names = ident, code, draft.ids.uuid()
-    expires = now + outcome.lasts(new.method, now, new.life)
+    life = new.life if magic.life is None else magic.life
+    expires = now + (orders.life(new.method, now) if life is None else life)
     seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url
     due = expires if new.due is None else new.due
-    refused = orders.DEFAULT_FAILURE[new.method] if outcome.fails else new.refused
+    refused = orders.DEFAULT_FAILURE[new.method] if magic.fails else new.refused
     payment = orders.NewPayment(new.method, seller, now, expires, due, refused)
     public, hidden = orders.new_order(names, new.body, new.customer, payment)
     hidden |= {"customerId": new.customer_id, "copy_only": new.copy_only}
@@ -69,21 +69,24 @@ def place(draft: Draft, new: NewOrder) -> Record:
     if behaviour is not None:
         hidden["behaviour"] = behaviour
     record = draft.create(store.orders, ident, public, hidden)
-    moved = draft.lifecycle("Order").beginnings.get(public["status"])
+    moved = draft.lifecycle("Order").find("new", public["status"])
     draft.emit_move(store.orders, record, moved, hidden["projectId"], *IN_EVENTS)
     if refused is None:
         _set_timers(draft, ident, payment, magic)
     return record
 
 
-def _set_timers(draft: Draft, ident: str, payment: orders.NewPayment, magic: str | None) -> None:
+def _set_timers(draft: Draft, ident: str, payment: orders.NewPayment, magic: orders.Magic) -> None:
     """Set the timers that end a new order and pay it, as its magic value or `autopay` says."""
     draft.at(payment.expires, "order.expire", ident)
     autopay = draft.sandbox.settings.autopay
-    if magic is not None:
-        for job, delay in orders.MAGIC[magic].jobs:
-            draft.at(draft.now + delay, job, ident)
-    elif autopay is not None and payment.method in AUTOPAID:
+    if magic.pays is not None:
+        draft.at(draft.now + magic.pays, "order.pay", ident)
+    if magic.refunds is not None:
+        draft.at(draft.now + magic.refunds, "order.refund", ident)
+    if magic.name:
+        return
+    if autopay is not None and payment.method in AUTOPAID:
         draft.at(draft.now + autopay * SECOND, "order.pay", ident)
 
 

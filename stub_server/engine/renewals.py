@@ -103,9 +103,8 @@ def _is_late(row: Row) -> bool:
 def _charge(draft: Draft, order: Record) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
     charged = draft.get(draft.store.orders, order.id)
-    if closing.is_payable(draft, charged) and not orders.is_refusing(
-        orders.token_of(charged.public, charged.hidden)
-    ):
+    magic = orders.magic_for(charged.public, charged.hidden)
+    if closing.is_payable(draft, charged) and not magic.refuses:
         billing.pay(draft, charged)
 
 
@@ -153,7 +152,7 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
 
     The next order is due at once: to pay and refund it too would create another one a minute later.
     """
-    if not orders.is_refunding(email):
+    if orders.magic_of(email).refunds is None:
         return False
     last = draft.open(draft.store.orders, row.public["lastOrderId"])
     return last is not None and last.public["status"] == "refunded"

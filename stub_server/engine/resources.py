@@ -46,7 +46,7 @@ def add(
 def add_project(draft: Draft, public: Body, hidden: Body) -> Record:
     """A new project."""
     record = draft.create(draft.store.projects, public["id"], public, hidden)
-    moved = draft.lifecycle("Project").beginnings.get(public["status"])
+    moved = draft.lifecycle("Project").find("new", public["status"])
     draft.emit_move(draft.store.projects, record, moved, public["id"])
     return record
 
@@ -101,11 +101,7 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:
     """A new API key, and the timer that ends it."""
     record = draft.create(draft.store.api_keys, public["id"], public, hidden)
-    draft.emit_move(
-        draft.store.api_keys,
-        record,
-        draft.lifecycle("ApiKey").beginnings.get(state(public, draft.now)),
-    )
+    key_moved(draft, record, "new", state(public, draft.now))
     _expire_later(draft, public)
 
 
@@ -114,9 +110,7 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
     before = state(row.public, draft.now)
     record = change(draft, draft.store.api_keys, row, public, hidden, extras=moved_from(before))
     if before == "active" and state(public, draft.now) == "expired":
-        draft.emit_move(
-            draft.store.api_keys, record, draft.lifecycle("ApiKey").find("active", "expired")
-        )
+        key_moved(draft, record, "active", "expired")
     if public["expires_at"] != row.public["expires_at"]:
         _expire_later(draft, public)
     return record
@@ -124,11 +118,13 @@ def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Record:
 
 def drop_key(draft: Draft, row: Row) -> None:
     """An API key is deleted."""
-    before = state(row.public, draft.now)
-    draft.emit_move(
-        draft.store.api_keys, row.record, draft.lifecycle("ApiKey").find(before, "deleted")
-    )
+    key_moved(draft, row.record, state(row.public, draft.now), "deleted")
     draft.drop(draft.store.api_keys, row)
+
+
+def key_moved(draft: Draft, record: Record, from_: str, to: str) -> None:
+    """The events of an API key's move."""
+    draft.emit_move(draft.store.api_keys, record, draft.lifecycle("ApiKey").find(from_, to))
 
 
 def _expire_later(draft: Draft, public: Body) -> None:

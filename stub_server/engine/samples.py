@@ -63,7 +63,7 @@ def newest(
         return []
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
     field, states = "", list[str]()
-    if lifecycle is not None and lifecycle.field in table.spec.views.indexes:
+    if lifecycle is not None and lifecycle.field in table.views.parts:
         field = lifecycle.field
         states = [move.to for move in lifecycle.moves if event_type in move.events]
     for state in (*states, None):
@@ -79,4 +79,4 @@ def newest(
 
 
 def _has_projects(table: Table) -> bool:
-    return table.name == "projects" or "projectId" in table.spec.views.indexes
+    return table.name == "projects" or "projectId" in table.views.parts

@@ -264,24 +264,17 @@ class Sandbox:
         """
         for ident, store in self.stores.items():
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
-        self.stores = {ident: self.stores.get(ident, store) for ident, store in copy.stores.items()}
+        kept = [ident for ident in {**self.stores, **copy.stores} if ident in copy.stores]
+        self.stores = {ident: self.stores.get(ident, copy.stores[ident]) for ident in kept}
         self.timers = copy.timers
         self.fold_rest(step)
 
     def change(self, step: Step) -> Sliced[None]:
-        """Change records and usage, with pauses, in which the state is incomplete.
-
-        Where the step restores a state, uses of keys since the last step are forgotten.
-        """
-        if step.restores:
-            for store in self.stores.values():
-                store.forget_unrecorded()
+        """Change records and usage, with pauses, in which the state is incomplete."""
         for part in step.parts:
             yield from _change(self._store_for(part), part)
             if part.closes:
                 del self.stores[part.merchant.id]
-        if step.merchants_after is not None:
-            self.stores = {ident: self.stores[ident] for ident in step.merchants_after}
 
     @contextmanager
     def seeding_past(self, since: int) -> Iterator[None]:

@@ -181,7 +181,7 @@ def _expire_key(draft: Draft, subject: str) -> None:
     if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
         return
     record = draft.update(table, row, row.public | {"is_active": False})
-    draft.emit_move(table, record, draft.lifecycle("ApiKey").find("active", "expired"))
+    resources.key_moved(draft, record, "active", "expired")
 
 
 def _call_off(draft: Draft, subject: str) -> None:

@@ -163,9 +163,9 @@ class Step:
     It holds results, not inputs: folding it runs no rule. It changes the records of one
     merchant, in one part, and raises the events that it adds.
 
-    One that restores an earlier state has the ids of all merchants, in order, before and after it.
-    Its parts are the difference from one state to the other, of each merchant that differs, and
-    events and replies that it adds are those of the earlier state.
+    The parts of one that `restores` an earlier state are the difference from one state to the
+    other, of each merchant that differs, and events and replies that it adds are those of the
+    earlier state.
     """
 
     number: int
@@ -178,23 +178,20 @@ class Step:
     reply_ends: Ends
     timers_set: tuple[Timer, ...] = ()
     timers_fired: tuple[Timer, ...] = ()
-    merchants_before: tuple[str, ...] | None = None
-    merchants_after: tuple[str, ...] | None = None
-    restores: bool = field(init=False)
+    restores: bool = False
     changes: tuple[Change, ...] = field(init=False, default=())
     events: tuple[Event, ...] = field(init=False, default=())
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note whether it restores an earlier state, what its cause changed and which events it
-        raised, neither of which one has that does, and about how many bytes it keeps alive.
+        """Note what its cause changed and which events it raised, neither of which one has that
+        restores a state, and about how many bytes it keeps alive.
         """
-        self.restores = self.merchants_after is not None
-        kept: Iterable[Event] = self.event_ends.oldest_before
+        kept: Iterable[Event] = ()
         if self.restores:
             kept = chain(*self.event_ends)
         else:
-            self.changes, self.events = self.parts[0].changes, self.event_ends.newest_after
+            self.changes, self.events = self.parts[0].changes, self.event_ends.after
         own = len(self.events) + len(self.timers_set) + len(self.timers_fired)
         size = OVERHEAD + OVERHEAD_EACH * own
         for part in self.parts:
@@ -217,8 +214,6 @@ class Step:
             reply_ends=self.reply_ends.mirrored,
             timers_set=self.timers_fired,
             timers_fired=self.timers_set,
-            merchants_before=self.merchants_after,
-            merchants_after=self.merchants_before,
         )
 
     def __repr__(self) -> str:

@@ -67,12 +67,12 @@ def _create(work: Work, body: Body, method: str) -> Reply:
 def _created(work: Work, record: Record, email: str) -> Reply:
     """The reply with a new order; a header names the magic value that governs it."""
     answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
-    simulated = rules.magic_of(email)
+    simulated = rules.magic_of(email).name
     if b"behaviour" in record.hidden:  # the member, or a text of the buyer's metadata
         behaviour = work.store.orders.parse(record).hidden.get("behaviour")
         if behaviour is not None:
             simulated = f"behaviour:{behaviour}"
-    if simulated is not None:
+    if simulated:
         answer.headers.append((SIMULATED, simulated.encode()))
     return answer
 

@@ -47,7 +47,7 @@ async def _searched(work: Work, wanted: str) -> list[str]:
 
 def _of_customers(work: Work, customers: Table, wanted: str) -> Sliced[list[str]]:
     found = []
-    texts = customers.views.texts["search"].data
+    texts = customers.views.parts["search"].data
     for key in (yield from searched(texts, customers.order, wanted)):
         yield
         ident, subscriptions = customers.rows[key].id, work.store.subscriptions

@@ -11,6 +11,7 @@ from ..contract.formats import range_end_ms
 from ..core.record import Body, Record
 from ..core.slices import filtered
 from ..domain.documents import normalise
+from ..engine.tables.indexes import Index, Tags, Texts
 from ..engine.tables.query import Query, select
 from ..engine.tables.table import Table
 from .reply import Reply, around, value
@@ -48,7 +49,7 @@ async def listed(
             query.only("id", *projects)
         elif table.name == "customers":
             query.only("id", *work.store.customers_of(projects))
-        elif "projectId" in table.spec.views.indexes:
+        elif "projectId" in table.views.parts:
             query.only("projectId", *projects)
     records, total = await _selected(work, table, query)
     if table.is_plain:
@@ -124,13 +125,14 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
 
 def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
     """Whether a table can filter by a parameter, which the query then does."""
-    if name in table.spec.views.tags:
+    kind = table.spec.views.kinds.get(name)
+    if kind is Tags:
         for entry in value:
             key, _, text = entry.partition(":")
             found.only(name, (key, text))
-    elif name in table.spec.views.search:
+    elif kind is Texts:
         found.contains[name] = value
-    elif name in table.spec.views.indexes or name in table.unique:
+    elif kind is Index or name in table.unique:
         if name in _PLAIN:
             value = _PLAIN[name](value)
         found.only(name, value)

@@ -94,7 +94,7 @@ def unfold(sandbox: Sandbox, step: Step) -> None:
 
 
 def without_replies(step: Step) -> Step:
-    """A step without the replies that it saved and dropped."""
+    """A step without the replies that it saved and took back."""
     return replace(step, reply_ends=Ends())
 
 

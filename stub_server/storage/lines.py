@@ -135,7 +135,7 @@ def step_line(step: Step, redact: Redact = as_it_is, kind: str = "step") -> byte
         "position": step.after.position,
         "raised": step.after.events,
         "parts": [_part(part, redact) for part in step.parts],
-        "merchants": step.merchants_after,
+        "restores": step.restores or None,
         "events": _ends(step.event_ends, shown),
         "replies": _ends(step.reply_ends, _reply),
         "timers": [timer._asdict() for timer in step.timers_set],
@@ -151,13 +151,12 @@ def _filled(body: Body) -> Body:
 
 
 def _ends(ends: Ends, write: Callable[[Any], Body]) -> Body | None:
-    """How a list changes: how many items are gone at each end, and those that are there instead."""
+    """How a list changes: how many of its newest items are gone, and those that are there
+    instead.
+    """
     if not any(ends):
         return None
-    return {
-        "gone": [len(ends.oldest_before), len(ends.newest_before)],
-        "back": [list(map(write, ends.oldest_after)), list(map(write, ends.newest_after))],
-    }
+    return {"gone": len(ends.before), "back": list(map(write, ends.after))}
 
 
 def _part(part: Part, redact: Redact) -> Body:

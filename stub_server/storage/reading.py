@@ -5,7 +5,7 @@ A step names what it replaced by id alone, so lines are read in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -108,18 +108,14 @@ class Reader:
             self._add(body["table"], self._version(body))
         elif kind == "step":
             step = self.step(body)
-            self._check_replies(step.reply_ends)
             self.sandbox.fold(step)
             self.sandbox.log.append(step)
         elif kind == "event":
-            ends = Ends(newest_after=(self._event(body, self._shown),))
-            self.sandbox.events.exchange(ends)
+            self.sandbox.events.exchange(Ends(after=(self._event(body, self._shown),)))
         elif kind == "timer":
             self.sandbox.timers.put(Timer(**body))
         elif kind == "reply":
-            ends = Ends(newest_after=(self._reply(body),))
-            self._check_replies(ends)
-            self.sandbox.replies.exchange(ends)
+            self.sandbox.replies.exchange(Ends(after=(self._reply(body),)))
         elif kind == "merchant":
             usage = {key: _pair(used) for key, used in body.pop("usage").items()}
             store = Store(Merchant(**body), self.sandbox.rules.layout)
@@ -185,22 +181,6 @@ class Reader:
         known = self._shared.setdefault(event.id, event)
         return known if known == event else event
 
-    def _check_replies(self, ends: Ends) -> None:
-        """Check that no reply is saved for a key that has one: undoing that would fail.
-
-        Raises BadFile.
-        """
-        gone = {reply.key for reply in (*ends.oldest_before, *ends.newest_before)}
-        saved = set[ReplyKey]()
-        for reply in (*ends.oldest_after, *ends.newest_after):
-            key = reply.key
-            is_there = self.sandbox.replies.get(key) is not None and key not in gone
-            if is_there or key in saved:
-                raise damaged(
-                    f"two replies for the Idempotency-Key {key[3][:40]!r} of {key[1]} {key[2][:60]}"
-                )
-            saved.add(key)
-
     def _reply(self, body: Body) -> Saved:
         return Saved(
             key=_reply_key(body["key"]),
@@ -213,11 +193,11 @@ class Reader:
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
-        sandbox, merchants = self.end(), body.get("merchants")
+        sandbox, restores = self.end(), body.get("restores", False)
         self._check_next(body["number"], _pair(body["position"]))
         parts = tuple(map(self._part, body.get("parts", ())))
-        self._check_merchants(body["number"], parts, merchants)
-        versions = written(parts[0].changes) if merchants is None else []
+        self._check_merchants(body["number"], parts, restores=restores)
+        versions = [] if restores else written(parts[0].changes)
         public = [record.public for record in versions]
         hidden = [record.hidden for record in versions]
         read_event = partial(self._event, shown=public, kept=hidden)
@@ -235,8 +215,7 @@ class Reader:
             timers_fired=tuple(
                 [live[number] for number in body.get("taken", ()) if number in live]
             ),
-            merchants_before=None if merchants is None else tuple(sandbox.stores),
-            merchants_after=None if merchants is None else tuple(merchants),
+            restores=restores,
         )
 
     def _standing(self, body: Body, timers: Iterable[Timer]) -> Standing:
@@ -259,11 +238,9 @@ class Reader:
                 f"step {number} uses ids again: its position is lower than the one before"
             )
 
-    def _check_merchants(
-        self, number: int, parts: Sequence[Part], after: Collection[str] | None
-    ) -> None:
+    def _check_merchants(self, number: int, parts: Sequence[Part], *, restores: bool) -> None:
         """Check that a step can be undone: it changes each merchant once, adds none who is there,
-        and leaves the sandbox its own and, where it restores a state, those `after` it.
+        and leaves the sandbox its own.
 
         Raises BadFile.
         """
@@ -272,10 +249,8 @@ class Reader:
         closed = {part.merchant.id for part in parts if part.closes}
         left = (there | opened) - closed
         is_right = len(changed) == len(parts) and not there & opened
-        if after is None:
+        if not restores:
             is_right = is_right and len(parts) == 1 and not closed
-        else:
-            is_right = is_right and sorted(after) == sorted(left)
         if not is_right or self.sandbox.origin.home not in left:
             raise damaged(f"step {number} does not fit the merchants before it")
 
@@ -302,22 +277,13 @@ class Reader:
 
 
 def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> Ends:
-    """How the ends of a list change: so many items are removed at each, and others are added, which
-    `read` makes of what the line has.
+    """How the newest items of a list change: so many are gone, and others are there, which `read`
+    makes of what the line has.
     """
     if body is None:
         return Ends()
-    oldest, newest = body["gone"]
-    stay = len(items) - newest
-    if oldest > stay:
-        raise damaged("more is removed than there is")
-    oldest_after, newest_after = body["back"]
-    return Ends(
-        oldest_before=tuple(islice(items, oldest)),
-        oldest_after=tuple(map(read, oldest_after)),
-        newest_before=tuple(islice(items, stay, None)) if newest else (),
-        newest_after=tuple(map(read, newest_after)),
-    )
+    gone = islice(items, max(0, len(items) - body["gone"]), None)
+    return Ends(tuple(gone), tuple(map(read, body["back"])))
 
 
 def _key_in(body: Body) -> int:

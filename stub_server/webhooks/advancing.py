@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from ..core.slices import Sliced, at_once
 from ..core.timers import SENDING, Timer
-from ..engine.attempts import due_attempt
-from ..engine.deliveries import is_kept_back, is_silent, is_waiting
+from ..engine.deliveries import is_silent
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, jobs_until, move_clock
 from ..engine.step import Cause
@@ -136,27 +135,3 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     if is_silent(sandbox):
         return {"due": 0, "in_flight": 0, "held": held + due}
     return {"due": due, "in_flight": courier.in_flight(sandbox), "held": held}
-
-
-def count_kept_back(sandbox: Sandbox) -> Sliced[int]:
-    """How many attempts are due and kept back, with pauses.
-
-    Those that wait for an earlier one do not count.
-    """
-    count, now = 0, sandbox.clock.now
-    for timer in sandbox.timers.pending(now):
-        if timer.job == SENDING:
-            count += _is_kept_back(sandbox, timer, now)
-        yield
-    return count
-
-
-def _is_kept_back(sandbox: Sandbox, timer: Timer, now: int) -> bool:
-    """Whether the attempt of a timer is due and kept back, and waits for no earlier one."""
-    store = sandbox.stores.get(timer.merchant_id)
-    attempt = due_attempt(sandbox, store, timer.subject, now)
-    if store is None or attempt is None:
-        return False
-    if not is_kept_back(sandbox, attempt.entry, attempt.delivery.url):
-        return False
-    return not is_waiting(store, attempt.entry)

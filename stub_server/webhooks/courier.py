@@ -14,7 +14,7 @@ from ..core.slices import SLICE, BackgroundWorker
 from ..core.timers import Timer
 from ..domain.deliveries import AttemptOutcome
 from ..domain.webhooks import ABROAD
-from ..engine.attempts import Attempt, disturbance
+from ..engine.attempts import Attempt, disturbance, simulated
 from ..engine.deliveries import is_silent
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import do_due
@@ -238,9 +238,12 @@ class Courier:
         return False
 
     async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> AttemptOutcome:
-        """Send a delivery."""
+        """Send a delivery, or answer it for a simulated receiver."""
         if sandbox.log.stored is not None:  # an event that was sent must not be undone
             await sandbox.log.stored()
+        answered = simulated(sandbox, attempt)
+        if answered is not None:
+            return answered
         sender = self.sender
         if attempt.webhook.hidden.get(ABROAD):
             sender = self.abroad

@@ -11,7 +11,6 @@ from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome, Delivery
 from ..engine.attempts import Attempt, conclude, due_attempt, wrong_keys
 from ..engine.deliveries import (
-    ANSWERING,
     is_kept_back,
     is_silent,
     is_simulated,
@@ -77,15 +76,10 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
         timers.regroup(timer, timers.skipped)
         return None
     url = attempt.delivery.url
-    is_answered_here = is_simulated(sandbox, url)
-    if is_kept_back(sandbox, attempt.entry, url) and not is_answered_here:
+    if is_kept_back(sandbox, attempt.entry, url) and not is_simulated(sandbox, url):
         timers.regroup(timer, timers.on_hold)
     elif is_waiting(store, attempt.entry):
         timers.regroup(timer, timers.parked[timer.merchant_id, attempt.webhook.id])
-    elif is_answered_here:  # the webhook has another address by now
-        draft = _draft(sandbox, timer, store)
-        draft.at(draft.now, ANSWERING, timer.subject)
-        draft.record()
     else:
         return attempt
     return None

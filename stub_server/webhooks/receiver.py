@@ -5,6 +5,7 @@ does meanwhile.
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from time import monotonic
 from typing import Any, NamedTuple
 
 import orjson
@@ -124,32 +125,29 @@ class Session:
     async def mark(self) -> Mark:
         """How things stand before something is sent."""
         newest = next(reversed(self._sandbox.journal), None)
-        return Mark(newest, await self._ask())
+        return Mark(newest, None if self.effects is None else await self.effects.ask())
 
     async def work_since(self, mark: Mark) -> Work:
         """What the receiver has done, once it does no more."""
-        loop = asyncio.get_running_loop()
-        begun = changed = loop.time()
+        begun = changed = monotonic()
         seen = await self._work(mark)
-        while loop.time() - changed < self._quiet and loop.time() - begun < _LONGEST_WAIT:
+        while monotonic() - changed < self._quiet and monotonic() - begun < _LONGEST_WAIT:
             await asyncio.sleep(_PAUSE)
             now = await self._work(mark)
             if now != seen:
-                seen, changed = now, loop.time()
+                seen, changed = now, monotonic()
         return seen
 
     async def learn(self, mark: Mark) -> None:
         """What one delivery causes, and how long after the answer: receivers may answer first and
         work then.
         """
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        seen = await self._work(mark)
-        while not self.shows(seen) and loop.time() - begun < _FIRST_WORK:
+        begun = monotonic()
+        while not self.shows(await self._work(mark)) and monotonic() - begun < _FIRST_WORK:
             await asyncio.sleep(_PAUSE)
-            seen = await self._work(mark)
-        if self.shows(seen):
-            self._quiet = max(_QUIET, 3 * (loop.time() - begun))
+        took = monotonic() - begun
+        if took < _FIRST_WORK:
+            self._quiet = max(_QUIET, 3 * took)
         self.usual = await self.work_since(mark)
 
     def shows(self, work: Work) -> bool:
@@ -158,14 +156,8 @@ class Session:
             return work.calls > 0
         return work.has_changed
 
-    async def _ask(self) -> str | None:
-        """The number or text that shows effects, if there is one."""
-        if self.effects is None:
-            return None
-        return await self.effects.ask()
-
     async def _work(self, mark: Mark) -> Work:
-        after = await self._ask()
+        after = None if self.effects is None else await self.effects.ask()
         return Work(self._calls(mark.newest), mark.effects, after)
 
     def _calls(self, newest: Trace | None) -> int:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stub_server.engine.tables.indexes import Keys
+from stub_server.engine.tables.indexes import Index, Keys
 from stub_server.engine.tables.table import Table
 
 _TRACKED = 16  # what the collector keeps before a container
@@ -34,18 +34,17 @@ def table_bytes(table: Table) -> int:
     total += size(table.rows) + size(table.keys) + _keys(table.order)
     for held in table.unique.values():
         total += size(held) + sum(map(size, held))
-    for index in table.views.indexes.values():
-        total += size(index.data) + sum(
-            _value(value) + _keys(keys) for value, keys in index.data.items()
+    kept: list[dict[Any, Any]] = []
+    for part in table.views.parts.values():
+        if not isinstance(part, Index):
+            kept.append(part.data)
+            continue
+        total += size(part.data) + sum(
+            _value(value) + _keys(keys) for value, keys in part.data.items()
         )
     for order in table.views.sorts.values():
         total += _keys(order.data)
         total += sum(_TRACKED + size(pair) + size(pair[0]) for pair in order.data)
-    kept: list[dict[Any, Any]] = [
-        *(each.data for each in table.views.sums.values()),
-        *(each.data for each in table.views.distinct.values()),
-        *(each.data for each in table.views.texts.values()),
-    ]
     return total + sum(
         size(groups) + sum(_value(value) for value in groups.values()) for groups in kept
     )

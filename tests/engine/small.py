@@ -8,10 +8,10 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from stub_server.app import create_app
+from stub_server.engine import deliveries, lists, scheduler
 from stub_server.engine import kept as logs
-from stub_server.engine import lists, scheduler
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.tables import query, specs
+from stub_server.engine.tables import query
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes.entry import keys_of
 
@@ -21,8 +21,8 @@ NAME = "default"
 BOUNDS = (
     (lists, "MOST_EVENTS", 25),
     (lists, "MOST_REPLIES", 3),
-    (specs, "LOG_ROWS", 6),
-    (specs, "MOST_LOG_ROWS", 30),
+    (deliveries, "LOG_ROWS", 6),
+    (deliveries, "MOST_LOG_ROWS", 30),
     (scheduler, "MOST_CHANGED", 2),
     (query, "SORTED_OUTRIGHT", 1),
     (logs, "MOST_BYTES", 1 << 30),  # a sequence is undone to its origin: nothing of it may go

@@ -3,7 +3,7 @@ its steps.
 """
 
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, cast
 
 import orjson
@@ -67,22 +67,11 @@ def derived(table: Table) -> Facts:
         "keys": dict(table.keys),
         "order": list(table.order),
         "unique": {name: dict(held) for name, held in table.unique.items()},
-        "indexes": {
-            name: {value: list(bucket) for value, bucket in index.data.items()}
-            for name, index in table.views.indexes.items()
-        },
-        "sort orders": {
-            name: list(table.views.sorts[name].data) for name in table.spec.views.sorts
-        },
-        "texts": {name: dict(texts.data) for name, texts in table.views.texts.items()},
-        # A sum that has come back to nothing may stand there as 0.
-        "sums": {
-            name: {group: amount for group, amount in sums.data.items() if amount}
-            for name, sums in table.views.sums.items()
-        },
-        "distinct": {
-            name: {group: dict(members) for group, members in groups.data.items() if members}
-            for name, groups in table.views.distinct.items()
+        "sort orders": {name: list(order.data) for name, order in table.views.sorts.items()},
+        # A group that nothing is left of may stand there empty.
+        "parts": {
+            name: {group: copy(value) for group, value in part.data.items() if value}
+            for name, part in table.views.parts.items()
         },
     }
 
@@ -118,16 +107,13 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
     """What is kept beside the rows and does not follow from them: (what follows, what is kept)."""
     found: dict[str, tuple[Any, Any]] = {}
     for ident, store in world.stores.items():
-        if not store.usage.keys() <= store.api_keys.keys.keys():
-            found[f"{ident} usage"] = list(store.api_keys.keys), list(store.usage)
         for name, table in store.tables.items():
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
-            for row in table.parsed.values():
-                parts = orjson.loads(row.record.public), orjson.loads(row.record.hidden)
-                # somebody has written into what is for reading alone
-                if parts != (row.public, row.hidden):
-                    found[f"{ident} {name} {row.id} parsed"] = parts, (row.public, row.hidden)
+            for record in table.rows.values():
+                parsed, shown = orjson.loads(record.public), table.peek(record.id)
+                if parsed != shown:  # somebody has written into what is for reading alone
+                    found[f"{ident} {name} {record.id} parsed"] = parsed, shown
             for asked, held in table.lists.items():
                 fresh = _matching(table, asked)
                 *_, sort, _ = cast("tuple[Any, ...]", asked)

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 from stub_server.app import create_app
+from stub_server.engine import deliveries
 from stub_server.engine import kept as logs
 from stub_server.engine.kept import Budget, Journal
 from stub_server.engine.sandbox import Sandbox
-from stub_server.engine.tables import specs
 from stub_server.engine.tables.table import size_of
 from stub_server.server.layers.security import _key_of
 from stub_server.server.sandboxes import making
@@ -100,7 +100,7 @@ def test_deliveries_are_kept_up_to_so_many_bytes(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has its payload. The oldest go, and undoing has them again."""
-    monkeypatch.setattr(specs, "LOG_BYTES", 200_000)
+    monkeypatch.setattr(deliveries, "LOG_BYTES", 200_000)
     inside = start(100)
     world = inside.app.sandboxes.default
     token = inside.app.server.ready_token(world)

@@ -10,7 +10,7 @@ import httpx2
 import orjson
 import pytest
 
-from stub_server.core.clock import DAY, LATEST_START
+from stub_server.core.clock import LATEST_START
 from stub_server.storage import package
 
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
@@ -56,13 +56,6 @@ def _added_again(file: bytes) -> bytes:
     own = next(body for kind, body in lines(file) if kind == "merchant")
     del own["usage"]
     return changed(file, "step", lambda body: body["parts"][0].update(merchant=own))
-
-
-def _overdue(file: bytes) -> bytes:
-    """A clock that stands where every order that is pending should have expired."""
-    found = [line for line in lines(file) if line[0] != "step"]
-    found[1][1]["clock"]["now"] += 400 * DAY
-    return sealed(found)
 
 
 SPOILT: dict[str, tuple[str, Spoil]] = {
@@ -127,7 +120,6 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "an unknown job": ("unfit", _set("timer", job="order.teleport")),
     "no merchant": ("damaged", _set("sandbox", home="00000000-0000-4000-8000-000000000000")),
     "two customers of one document": ("unfit", _twice),
-    "orders pending past their end": ("unfit", _overdue),
 }
 
 
@@ -259,7 +251,6 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _set("event", extras={"names": ["metadata"], "others": []}, hidden=None),
         "refers to a missing part",
     ),
-    "a reply saved twice": (lambda file: _with_reply()(_with_reply()(file)), "two replies for"),
     "ids of a step before": (_behind, "uses ids again"),
     "a clock past the last year": (
         _inside("sandbox", None, "clock", now=LATEST_START + 1),

@@ -10,7 +10,7 @@ import pytest
 
 from stub_server.contract.document import Operation
 from stub_server.contract.source import fixture
-from stub_server.engine.fault_rules import Faults, Looked
+from stub_server.engine.fault_rules import Faults, looking
 from stub_server.testing import Sandbox
 
 from ..conftest import Serve
@@ -486,29 +486,16 @@ def test_an_answer_with_headers_of_a_rule_runs_nothing_in_a_browser(sandbox: San
     assert "nosniff" == answer.headers["x-content-type-options"]
 
 
-def test_patterns_of_all_rules_are_compiled_in_a_turn(sandbox: Sandbox) -> None:
-    """Two thousand of them held everybody up for two seconds at the first request. The same one
-    again costs nothing.
+def test_long_texts_with_wildcards_are_few(sandbox: Sandbox) -> None:
+    """Two thousand of them held everybody up for two seconds at the first request, and a hundred
+    rules with the same twenty for a second at each.
     """
-    texts = ["*a" * 10 + str(number) for number in range(20)]
-    header = {f"x-{number}": text for number, text in enumerate(texts)}
-    for _ in range(2):
-        new_rule(sandbox, {"status": 503}, match={"header": header})
-    other = {"then": {"status": 503}, "match": {"body": {"$.name": "*b" * 57}}}
+    header = {f"x-{number}": "*a" * 50 for number in range(20)}
+    new_rule(sandbox, {"status": 503}, match={"header": header})
+    other = {"then": {"status": 503}, "match": {"body": {"$.items[*].description": "*ab"}}}
     refused(sandbox.control.post("/faults", json=other), 409, "too_many_faults")
-    new_rule(sandbox, {"status": 503}, match={"body": {"$.name": "*b" * 56}})
-    assert [200] == statuses(sandbox, 1)
-
-
-def test_few_long_texts_with_wildcards_are_compared_with_a_request(sandbox: Sandbox) -> None:
-    """A hundred rules with the same twenty of them held everybody up for a second, each time."""
-    header = {f"x-{number}": f"*{'a' * 98}{'?' * 98}b*" for number in range(20)}
-    for _ in range(4):
-        new_rule(sandbox, {"status": 503}, match={"header": header})
-    other = {"then": {"status": 503}, "match": {"body": {"$.items[*].description": "*a" * 15}}}
-    refused(sandbox.control.post("/faults", json=other), 409, "too_many_faults")
-    plain = {"x-0": "a" * 200}
-    new_rule(sandbox, {"status": 503}, match={"header": plain})
+    new_rule(sandbox, {"status": 503}, match={"header": {"x-0": "a" * 200}})
+    new_rule(sandbox, {"status": 503}, match={"body": {"$.description": "*" + "a" * 47}})
     assert [200] == statuses(sandbox, 1)
 
 
@@ -522,9 +509,9 @@ def test_the_body_of_a_delivery_is_parsed_once_for_all_rules() -> None:
         read.append("")
         return {"data": {"items": [*range(200)]}}
 
-    looked = Looked(payload)
+    look = looking(payload)
     texts = {"event": "order.paid"}
     for rule in rules.rules.values():
-        assert not rule.fits(texts, {}, looked)  # the hundred-and-first item
+        assert not rule.fits(texts, {}, look)  # the hundred-and-first item
     assert [""] == read
-    assert [*range(100)] == looked.at(("data", "items", "*"))
+    assert [*range(100)] == look(("data", "items", "*"))

@@ -321,17 +321,9 @@ def test_objects_match_as_subsets_and_texts_as_globs(
 
 def test_many_different_globs_are_not_compiled(sandbox: Sandbox) -> None:
     """Nine hundred of them held everybody up for a second and a half. One glob often is one."""
+    many = {f"m{number}": "*a" * 5 + str(number) for number in range(180)}
     refused(
-        sandbox.control.post(
-            "/requests/verify",
-            json={"request": {"body": {"a": "?" * 100, "b": "*b" * 100, "c": "?a" * 100}}},
-        ),
-        422,
-        "validation_error",
-    )
-    few = {f"m{number}": "*a" * 5 + str(number) for number in range(52)}
-    refused(
-        sandbox.control.post("/requests/verify", json={"request": {"body": few}}),
+        sandbox.control.post("/requests/verify", json={"request": {"body": many}}),
         422,
         "validation_error",
     )

@@ -170,16 +170,12 @@ def rows(page: str, heading: str) -> dict[str, str]:
 
 def test_the_pages_list_magic_words_presets_and_scopes_as_they_are() -> None:
     told = rows("payments.md", "Choose by e-mail address")
-    assert MAGIC.keys() == told.keys()
-    for word, outcome in MAGIC.items():
-        waits = (
-            [outcome.life or 0]
-            if outcome.life is not None
-            else [delay for _, delay in outcome.jobs]
-        )
+    assert {magic.name for magic in MAGIC} == told.keys()
+    for magic in MAGIC:
+        waits = (magic.pays, magic.refunds, magic.life)
         seconds = [wait // SECOND for wait in waits if wait]
-        assert seconds == [int(each) for each in re.findall(r"(\d+) second", told[word])]
-        assert outcome.fails == ("failed" in told[word])
+        assert seconds == [int(each) for each in re.findall(r"(\d+) second", told[magic.name])]
+        assert magic.fails == ("failed" in told[magic.name])
     presets = document("sandbox.yaml").schema("FaultPreset")["x-presets"]
     assert presets == rows("faults.md", "Presets and the shell")
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")

@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 from stub_server.contract import source
-from stub_server.engine import kept, lists
-from stub_server.engine.tables import specs
+from stub_server.engine import deliveries, kept, lists
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.server import server as waiting
 from stub_server.server.connection import Limits
@@ -67,7 +66,7 @@ def test_its_figures_are_those_of_the_code() -> None:
             f"{kept.MOST_BYTES // MIB} MiB",
         ),
         "events": (f"{lists.MOST_EVENTS:,} and {lists.MOST_EVENT_BYTES // MIB} MiB",),
-        "deliveries": (f"{specs.LOG_ROWS:,} and {specs.LOG_BYTES // MIB} MiB",),
+        "deliveries": (f"{deliveries.LOG_ROWS:,} and {deliveries.LOG_BYTES // MIB} MiB",),
         "saved-replies": (f"{lists.MOST_REPLIES:,} and {lists.MOST_REPLY_BYTES // MIB} MiB",),
         "inboxes": (
             f"{inbox.MOST_MESSAGES:,} messages and {inbox.MOST_BYTES // MIB} MiB a sandbox",

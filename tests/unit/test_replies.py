@@ -18,12 +18,10 @@ def saved(expires: int = 100, size: int = 10) -> Saved:
     return Saved(key(""), b"", expires, 201, b"x" * size, ())
 
 
-def keep(held: Replies, name: str, reply: Saved, now: int = 0) -> tuple[str, ...]:
-    """Keep one as a step does; answers the names of those that made room."""
-    reply = reply._replace(key=key(name))
-    going = held.outgoing(reply, now)
-    held.exchange(Ends(oldest_before=going, newest_after=(reply,)))
-    return tuple(gone.key[3] for gone in going)
+def keep(held: Replies, name: str, reply: Saved) -> str:
+    """Keep one as a step does; answers the names of those that are there then."""
+    held.exchange(Ends(after=(reply._replace(key=key(name)),)))
+    return "".join(saved.key[3] for saved in held)
 
 
 @pytest.mark.promise("saved-replies")
@@ -31,7 +29,17 @@ def test_the_oldest_of_too_many_bytes_go(monkeypatch: pytest.MonkeyPatch) -> Non
     """Ten thousand large orders were 2.5 GB."""
     monkeypatch.setattr(lists, "MOST_REPLY_BYTES", 3 * (lists.REPLY_OVERHEAD + 1_000))
     held = Replies()
-    for name in "abc":
-        assert () == keep(held, name, saved(size=1_000))
-    assert ("a", "b") == keep(held, "d", saved(size=1_500))
-    assert ("c", "d") == keep(held, "e", saved(size=100_000))
+    assert ["a", "ab", "abc"] == [keep(held, name, saved(size=1_000)) for name in "abc"]
+    assert "cd" == keep(held, "d", saved(size=1_500))
+    assert held.get(key("a"), 0) is None
+
+
+def test_the_reply_to_a_key_that_is_used_again_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one before had expired, and makes room later."""
+    monkeypatch.setattr(lists, "MOST_REPLIES", 2)
+    held = Replies()
+    keep(held, "a", saved(expires=1))
+    assert held.get(key("a"), 1) is None
+    assert "aa" == keep(held, "a", saved(expires=9))
+    assert "ab" == keep(held, "b", saved())
+    assert held.get(key("a"), 1) is not None

@@ -10,7 +10,6 @@ MOST = 15
 # the journal's entry, a step, the settings and the kit's facade; records of the contract may be, too
 WIDE = {
     "engine/kept.py Trace",
-    "engine/step.py Step",
     "settings.py Settings",
     "testing/awaitable.py AsyncSandbox",
 }

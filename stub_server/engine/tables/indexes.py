@@ -1,19 +1,21 @@
-"""What a table derives from its records and updates with every write: indexes, sort orders, texts,
-sums and members.
+"""What a table derives from its records and updates with every write: indexes, sort orders, texts
+and tallies.
 
 Keys stay sorted in plain lists. So a page costs the same at any depth and size, and a write to a
 list of 100,000 keys moves less than a megabyte: some microseconds.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Mapping
-from itertools import chain
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, Self
 
-from ...core.record import Row
-from .specs import NONE, ViewSpec
+from ...core.record import Body, Row
 
 Keys = list[Any]
+Names = tuple[str, ...]
+"""Names of members of a record, or of what is derived from one."""
+Derive = Callable[[Body, Body], Body]
+"""(public, hidden) -> what is derived from a record besides its members, by name."""
 
 
 def insert(keys: Keys, key: Any) -> None:
@@ -148,80 +150,80 @@ class SortOrder(Derived):
         remove(self.data, (value, key))
 
 
-class Sum(Derived):
-    """The sum of a whole number by group; values are pairs of both.
+class Tally(Groups):
+    """Numbers by group and member; values are all three.
 
-    A sum that is zero is not stored.
-    """
-
-    data: dict[Hashable, int]
-
-    def add(self, key: int, value: Any) -> None:
-        """Add a number to the sum of its group."""
-        group, amount = value
-        total = self.data.get(group, 0) + amount
-        if total:
-            self.data[group] = total
-        else:
-            self.data.pop(group, None)
-
-    def remove(self, key: int, value: Any) -> None:
-        """Subtract a number from the sum of its group."""
-        group, amount = value
-        self.add(key, (group, -amount))
-
-
-class Members(Groups):
-    """The different members of each group, with the number of records of each; values are
-    pairs of both.
+    So it counts the records of each member, or adds up a whole number by group.
     """
 
     data: dict[Hashable, dict[Hashable, int]]
     empty = dict
 
     def add(self, key: int, value: Any) -> None:
-        """Count a record of a member."""
-        group, member = value
+        """Add the number to that of the member."""
+        group, member, number = value
         members = self.group(group)
-        members[member] = members.get(member, 0) + 1
+        total = members.get(member, 0) + number
+        if total:
+            members[member] = total
+        else:
+            members.pop(member, None)
 
     def remove(self, key: int, value: Any) -> None:
-        """Count one record of a member less."""
-        group, member = value
-        members = self.group(group)
-        members[member] -= 1
-        if not members[member]:
-            del members[member]
+        """Subtract the number from that of the member."""
+        group, member, number = value
+        self.add(key, (group, member, -number))
+
+
+Kinds = dict[str, type[Derived]]
+"""What is kept under each name."""
+
+
+def kinds(kind: type[Derived], *names: str) -> Kinds:
+    """Kinds of one kind."""
+    return dict.fromkeys(names, kind)
+
+
+NO_KINDS: Kinds = {}
+
+
+def nothing(public: Body, hidden: Body) -> Body:
+    """Derive nothing: all that is kept are members of the record."""
+    return {}
+
+
+class ViewSpec(NamedTuple):
+    """What is derived from the records of one kind, for lists and figures.
+
+    A record that has None at a name has no part in it. `kinds` has the kind of each part by its
+    name: an `Index` answers equality in the cost of the page alone, one named `a+b` that of two
+    members at once, and `Tags` that of members with several values; `Texts` are folded ones that
+    `contains` looks in. `sorts` are further orders besides the time of creation.
+    """
+
+    derived: Derive = nothing
+    kinds: Kinds = NO_KINDS
+    sorts: Names = ()
 
 
 class Views:
-    """All that a table derives from its records besides their unique keys, by name: what its spec
-    asks for.
+    """All that a table derives from its records besides their unique keys: what its spec asks
+    for. `pairs` are the indexes of two members, with the names of both.
     """
 
     def __init__(self, spec: ViewSpec) -> None:
-        self.spec, self._pairs = spec, [(pair, *pair.split("+")) for pair in spec.pairs]
-        self.indexes = _made(Index, *spec.indexes, *spec.pairs) | _made(Tags, *spec.tags)
-        self.sorts = _made(SortOrder, *spec.sorts)
-        self.texts = _made(Texts, *spec.search)
-        self.sums = _made(Sum, *spec.sums)
-        self.distinct = _made(Members, *spec.distinct)
-        kinds: tuple[Mapping[str, Derived], ...] = (
-            self.indexes,
-            self.sorts,
-            self.texts,
-            self.sums,
-            self.distinct,
-        )
-        self._parts = list(chain.from_iterable(kind.items() for kind in kinds))
-        self.names = {name for name, _ in self._parts}
+        self.spec = spec
+        self.parts: dict[str, Any] = {name: kind() for name, kind in spec.kinds.items()}
+        self.sorts = {name: SortOrder() for name in spec.sorts}
+        self.pairs = [(name, *name.split("+")) for name in spec.kinds if "+" in name]
+        self.all: list[tuple[str, Derived]] = [*self.parts.items(), *self.sorts.items()]
 
     def replace(self, key: int, before: Row | None, after: Row | None) -> None:
         """Derive from the next version of a record in place of the one before; None where
         there is none.
         """
         old, new = self.derive(before), self.derive(after)
-        for name, part in self._parts:
+        for name, part in self.all:
             was, now = old.get(name), new.get(name)
             if was == now:
                 continue
@@ -230,30 +232,19 @@ class Views:
             if now is not None:
                 part.add(key, now)
 
-    def derive(self, row: Row | None) -> Mapping[str, Any]:
+    def derive(self, row: Row | None) -> Body:
         """The members of a record and what the spec derives of it, by name; none
         without a record.
         """
         if row is None:
-            return NONE
+            return {}
         members = {**row.hidden, **row.public}
-        for pair, first, second in self._pairs:
+        for pair, first, second in self.pairs:
             members[pair] = members.get(first), members.get(second)
         members |= self.spec.derived(row.public, row.hidden)
         return members
 
-    def data(self) -> list[Any]:
-        """The dicts and lists of all parts."""
-        return [part.data for _, part in self._parts]
-
     def take(self, other: Self) -> None:
         """Have a copy of what another one has."""
-        for (_, own), (_, part) in zip(self._parts, other._parts, strict=True):
+        for (_, own), (_, part) in zip(self.all, other.all, strict=True):
             own.take(part)
-
-
-D = TypeVar("D", bound=Derived)
-
-
-def _made(kind: Callable[[], D], *names: str) -> dict[str, D]:
-    return {name: kind() for name in names}

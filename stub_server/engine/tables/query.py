@@ -101,7 +101,7 @@ def _find(table: Table, query: Query) -> Search:
     if query.since is not None:
         keys = keys[bisect_left(keys, max(query.since, 0) << 128) :]
     for name, wanted in query.contains.items():
-        keys = yield from searched(table.views.texts[name].data, keys, wanted)
+        keys = yield from searched(table.views.parts[name].data, keys, wanted)
     where = query.where
     if where is not None:
         keys = yield from filtered(keys, lambda key: where(table.parse(table.rows[key])))
@@ -150,8 +150,7 @@ def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
     """The conditions, where two of one value each are one by the index of a pair."""
     left = list(conditions)
     single = {name: values for name, values in left if len(values) == 1}
-    for pair in table.spec.views.pairs:
-        first, second = pair.split("+")
+    for pair, first, second in table.views.pairs:
         if first in single and second in single:
             one, other = single.pop(first), single.pop(second)
             left = [each for each in left if each not in ((first, one), (second, other))]

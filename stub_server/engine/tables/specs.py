@@ -8,13 +8,10 @@ from typing import Any, NamedTuple, Protocol
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
+from .indexes import Index, Names, Tags, Tally, Texts, ViewSpec, kinds
 
-Names = tuple[str, ...]
-"""Names of members of a record, or of what is derived from one."""
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
-Derive = Callable[[Body, Body], Body]
-"""(public, hidden) -> what is derived from a record besides its members, by name."""
 
 
 class Check(Protocol):
@@ -28,9 +25,6 @@ class Check(Protocol):
         """What is wrong with one that does not."""
 
 
-LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
-# where that many deliveries are still open
-MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
 # Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
 # in both directions.
 LAST = "~\0"
@@ -50,48 +44,6 @@ class UniqueViolation(Exception):
         self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
 
 
-NONE: Mapping[str, Any] = {}
-
-
-class Ring(NamedTuple):
-    """A table keeps so many records of so many bytes; the oldest go for new ones. Those whose value
-    in the index `by` is one of `kept` stay, until there are more than `most`, or more than
-    `most_size` bytes, in all.
-    """
-
-    rows: int
-    size: int
-    most: int
-    most_size: int
-    by: str
-    kept: tuple[str, ...]
-
-
-def _nothing(public: Body, hidden: Body) -> Body:
-    return {}
-
-
-class ViewSpec(NamedTuple):
-    """What is derived from the records of one kind, for lists and figures.
-
-    A record that has None at a name has no part in it. `indexes` answer equality in the cost of the
-    page alone, `pairs`, each `a+b`, that of two members at once, and `tags` that of members with
-    several values. `sorts` are further orders besides the time of creation. `search` is folded text
-    that `contains` looks in.
-    `sums` and `distinct` are pairs of a group and what is counted there: the sum of a whole number,
-    or the different members.
-    """
-
-    derived: Derive = _nothing
-    indexes: Names = ()
-    pairs: Names = ()
-    tags: Names = ()
-    sorts: Names = ()
-    search: Names = ()
-    sums: Names = ()
-    distinct: Names = ()
-
-
 class TableSpec(NamedTuple):
     """One kind of record.
 
@@ -101,18 +53,16 @@ class TableSpec(NamedTuple):
     that is derived.
     `mirrors` are the members that show part of another record as it is now: `plan` shows that of
     the table `plans` whose id is `planId`.
-    `ring` says how many records are kept.
     """
 
     schema: str
     views: ViewSpec
     ruled: ViewSpec | None = None
     created: str = "createdAt"
-    unique: Mapping[str, Extract] = NONE
-    keys: Mapping[str, UniqueKey] = NONE
+    unique: Mapping[str, Extract] = {}
+    keys: Mapping[str, UniqueKey] = {}
     mirrors: Names = ()
     live: bool = False
-    ring: Ring | None = None
 
 
 class Layout(NamedTuple):
@@ -213,14 +163,14 @@ def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hid
         "totalAmount": cents(public["totalAmount"]),
         "search": _buyer_and_code(public),
         "metadata": _entries(hidden["metadata"]),
-        "gross": (project, paid) if paid else None,
-        "refunded": (project, refunded) if refunded else None,
-        "plan_net": (plan, paid - refunded) if paid else None,
-        "plans": (project, plan),
-        "renewals": None if is_first else (project, status),
-        "customers": None if hidden["copy_only"] else (project, customer),
-        "plan_buyers": (plan, customer) if status in kept else None,
-        "plan_waiting": (plan, customer) if is_first and status in payable else None,
+        "gross": (project, "", paid),
+        "refunded": (project, "", refunded),
+        "plan_net": (plan, "", paid - refunded),
+        "plans": (project, plan, 1),
+        "renewals": None if is_first else (project, status, 1),
+        "customers": None if hidden["copy_only"] else (project, customer, 1),
+        "plan_buyers": (plan, customer, 1) if status in kept else None,
+        "plan_waiting": (plan, customer, 1) if is_first and status in payable else None,
     }
 
 
@@ -242,11 +192,15 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
     return {
         **_going_on(running, public, hidden),
         "next_billing_at": public["next_billing_at"] or LAST,
-        "subscribers": (project, customer),
-        "active_subscribers": (project, customer) if is_running else None,
-        "plan_subscribers": (public["planId"], customer) if is_running else None,
-        "active_terms": (project, terms) if status == "active" else None,
+        "subscribers": (project, customer, 1),
+        "active_subscribers": (project, customer, 1) if is_running else None,
+        "plan_subscribers": (public["planId"], customer, 1) if is_running else None,
+        "active_terms": (project, terms, 1) if status == "active" else None,
     }
+
+
+_BY_STATUS = ("projectId+status", "planId+status")
+_OF_SUBSCRIPTIONS = kinds(Index, "going_on", "customerId+planId", *_BY_STATUS)
 
 
 def table_specs(
@@ -255,12 +209,12 @@ def table_specs(
     """The tables by name; `sets` are the named sets of states of each schema, `unique`
     its unique keys.
     """
-    open_deliveries, orders = tuple(sets["WebhookLogEntry"]["open"]), sets["Order"]
-    running = sets["Subscription"]["running"]
+    orders, running = sets["Order"], sets["Subscription"]["running"]
+    by_name = ("name",)
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
-            ViewSpec(_described, indexes=("is_active",), sorts=("name",), search=("search",)),
+            ViewSpec(_described, kinds(Index, "is_active") | kinds(Texts, "search"), by_name),
             created="created_at",
             unique={"digest": lambda public, hidden: hidden["digest"]},
             live=True,
@@ -269,10 +223,10 @@ def table_specs(
             "Customer",
             ViewSpec(
                 _of_customer,
-                indexes=("email", "type", "document_type", "made_by"),
-                tags=("metadata",),
-                sorts=("name",),
-                search=("name", "search"),
+                kinds(Index, "email", "type", "document_type", "made_by")
+                | kinds(Tags, "metadata")
+                | kinds(Texts, "name", "search"),
+                by_name,
             ),
             ruled=ViewSpec(),
             # stored without what the key ignores
@@ -281,10 +235,7 @@ def table_specs(
         "projects": TableSpec(
             "Project",
             ViewSpec(
-                _described,
-                indexes=("status", "visibility"),
-                sorts=("name",),
-                search=("search",),
+                _described, kinds(Index, "status", "visibility") | kinds(Texts, "search"), by_name
             ),
             live=True,
         ),
@@ -292,9 +243,8 @@ def table_specs(
             "Plan",
             ViewSpec(
                 _of_plan,
-                indexes=("projectId", "status", "billing_type"),
-                sorts=("name", "amount"),
-                search=("search",),
+                kinds(Index, "projectId", "status", "billing_type") | kinds(Texts, "search"),
+                ("name", "amount"),
             ),
             live=True,
         ),
@@ -302,66 +252,45 @@ def table_specs(
             "Product",
             ViewSpec(
                 _of_product,
-                indexes=("projectId", "type", "status"),
-                tags=("plans",),
-                sorts=("name",),
-                search=("search",),
+                kinds(Index, "projectId", "type", "status")
+                | kinds(Tags, "plans")
+                | kinds(Texts, "search"),
+                by_name,
             ),
         ),
         "orders": TableSpec(
             "Order",
             ViewSpec(
                 partial(_of_order, orders["payable"], orders["kept"]),
-                indexes=(
-                    "projectId",
-                    "planId",
-                    "status",
-                    "customerId",
-                    "subscriptionId",
-                    "document",
-                    "paymentMethod",
-                ),
-                pairs=("projectId+status", "planId+status"),
-                tags=("metadata",),
-                sorts=("totalAmount", "paid_at"),
-                search=("search",),
-                sums=("gross", "refunded", "plan_net"),
-                distinct=("plans", "renewals", "customers", "plan_buyers", "plan_waiting"),
+                kinds(Index, "projectId", "planId", "status", "customerId", "subscriptionId")
+                | kinds(Index, "document", "paymentMethod", *_BY_STATUS)
+                | kinds(Tags, "metadata")
+                | kinds(Texts, "search")
+                | kinds(Tally, "gross", "refunded", "plan_net", "plans", "renewals")
+                | kinds(Tally, "customers", "plan_buyers", "plan_waiting"),
+                ("totalAmount", "paid_at"),
             ),
-            ruled=ViewSpec(indexes=("status",), pairs=("projectId+status",)),
+            ruled=ViewSpec(kinds=kinds(Index, "status", "projectId+status")),
         ),
         "subscriptions": TableSpec(
             "Subscription",
             ViewSpec(
                 partial(_of_subscription, running),
-                indexes=(
-                    "projectId",
-                    "planId",
-                    "status",
-                    "customerId",
-                    "cancel_at_period_end",
-                    "going_on",
-                ),
-                pairs=("projectId+status", "planId+status", "customerId+planId"),
-                sorts=("next_billing_at",),
-                distinct=("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
+                kinds(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
+                | _OF_SUBSCRIPTIONS
+                | kinds(Tally, "subscribers", "active_subscribers", "plan_subscribers")
+                | kinds(Tally, "active_terms"),
+                ("next_billing_at",),
             ),
-            ruled=ViewSpec(
-                partial(_going_on, running),
-                indexes=("going_on",),
-                pairs=("projectId+status", "planId+status", "customerId+planId"),
-            ),
+            ruled=ViewSpec(partial(_going_on, running), _OF_SUBSCRIPTIONS),
             mirrors=("customer", "plan"),
         ),
-        "webhooks": TableSpec("Webhook", ViewSpec(indexes=("is_active", "projectId"))),
+        "webhooks": TableSpec("Webhook", ViewSpec(kinds=kinds(Index, "is_active", "projectId"))),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
             ViewSpec(
-                indexes=("webhookId", "projectId", "status", "event_type", "event_id"),
-                pairs=("webhookId+status",),
-            ),
-            ring=Ring(
-                LOG_ROWS, LOG_BYTES, MOST_LOG_ROWS, MOST_LOG_BYTES, "status", open_deliveries
+                kinds=kinds(Index, "webhookId", "projectId", "status", "event_type", "event_id")
+                | kinds(Index, "webhookId+status")
             ),
         ),
     }

@@ -196,14 +196,11 @@ class Store:
         else:
             self.usage[ident] = usage
 
-    def recorded_usage(self) -> dict[str, Usage]:
-        """How the keys were used as the newest step says."""
-        known = {**self.usage, **self.unrecorded}
-        return {ident: usage for ident, usage in known.items() if usage is not None}
-
     def forget_unrecorded(self) -> None:
         """Have keys been used as often as the newest step says."""
-        self.usage, self.unrecorded = self.recorded_usage(), {}
+        for ident, before in self.unrecorded.items():
+            self.set_usage(ident, before)
+        self.unrecorded = {}
 
     def use_key(self, ident: str, at: str) -> None:
         """Count one authenticated request of an API key: a counter beside the record, which the
@@ -226,7 +223,7 @@ class Store:
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""
         self.tables, self._shared = other.tables, other._shared
-        self.usage, self.unrecorded = other.usage, other.unrecorded
+        self.usage, self.unrecorded = other.usage, {}
         self._name_tables()
 
     def own_tables(self) -> list[Table]:

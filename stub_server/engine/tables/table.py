@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from heapq import merge
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -13,10 +13,7 @@ from ...core.record import Body, Record, Row, UniqueKey
 from .indexes import Keys, Views, contains, insert, remove
 from .specs import Check, Extract, TableSpec, UniqueViolation, without_punctuation
 
-PARSED = 64  # so many records of a table stay parsed
 REMEMBERED = 16  # lists of a table between two writes to it
-# records that a ring drops beyond the number of new ones: a step must not take long
-MORE_AT_ONCE = 200
 FREED_AT_ONCE = 1_000  # records
 
 
@@ -25,6 +22,10 @@ def encoded(value: Any) -> bytes:
     small record.
     """
     return b"%b" % orjson.dumps(value)  # the fastest way to copy
+
+
+# Rules look at the same projects, plans and webhooks again and again.
+_parsed = lru_cache(maxsize=256)(orjson.loads)
 
 
 def place(created: int, ident: str) -> int:
@@ -48,8 +49,6 @@ def extract_of(key: UniqueKey) -> Extract:
     """What a record has of a unique key; None where it has null."""
     members, scope = key.members, key.scope
     folds = [_IGNORING[difference] for difference in key.ignores]
-    if scope is None and not folds and len(members) == 1:
-        return lambda public, hidden: public.get(members[0])
 
     def extract(public: Body, hidden: Body) -> Any:
         values: list[Any] = []
@@ -72,9 +71,8 @@ class Table:
 
     `order` has the keys of all records, oldest first; `views` is what the spec asks for besides.
     Callers see the records of one that `is_plain` as they are stored. `lists` are the keys that
-    queries found; the next write drops them. `parsed` are records that were peeked at lately.
-    `size` is how many bytes the records of a ring have. `readers` is how many searches have paused:
-    what is written meanwhile goes to a copy.
+    queries found; the next write drops them. `size` is how many bytes the records have. `readers`
+    is how many searches have paused: what is written meanwhile goes to a copy.
     """
 
     def __init__(
@@ -94,7 +92,6 @@ class Table:
         self.views = Views(spec.views)
         self.lists: dict[Hashable, Any] = {}
         self.size = self.readers = 0
-        self.parsed: dict[str, Row] = {}
         for _, record in sorted((rows or {}).items()):
             self.replace(None, self.parse(record))
 
@@ -121,20 +118,11 @@ class Table:
     def peek(self, ident: str) -> Body | None:
         """A record's public part for reading alone, or None: others get the same one."""
         key = self.keys.get(ident)
-        return None if key is None else self._public(self.rows[key])
+        return None if key is None else _parsed(self.rows[key].public)
 
     def peek_active(self) -> list[Body]:
         """The public parts of the records that are active, oldest first, for reading alone."""
-        return [self._public(self.rows[key]) for key in self.bucket("is_active", True)]
-
-    def _public(self, record: Record) -> Body:
-        """The public part of a record, which stays parsed for some time."""
-        known = self.parsed.get(record.id)
-        if known is None or known.record is not record:
-            if len(self.parsed) >= PARSED:
-                self.parsed.clear()
-            known = self.parsed[record.id] = self.parse(record)
-        return known.public
+        return [_parsed(self.rows[key].public) for key in self.bucket("is_active", True)]
 
     def parse(self, record: Record) -> Row:
         """A record's two parts."""
@@ -146,14 +134,14 @@ class Table:
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
-        self._have(index)
-        return self.views.indexes[index].data.get(value) or []
+        found: Keys = self._part(index).data.get(value) or []
+        return found
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
         """The keys of the records with a value of an index, of a tag, of a unique key or
         as their `id`.
         """
-        if name in self.views.indexes:
+        if name in self.views.parts:
             return self.bucket(name, value)
         ident: Any = value if name == "id" else self.holder(name, value)
         if ident not in self.keys:
@@ -183,15 +171,14 @@ class Table:
 
     def total(self, name: str, group: Hashable) -> int:
         """A running sum."""
-        self._have(name)
-        return self.views.sums[name].data.get(group, 0)
+        return sum(self.members(name, group).values())
 
     def members(self, name: str, group: Hashable) -> Mapping[Any, int]:
         """The different members of a group, with the number of records of each; not
         to be changed.
         """
-        self._have(name)
-        return self.views.distinct[name].data.get(group, {})
+        found: Mapping[Any, int] = self._part(name).data.get(group, {})
+        return found
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -231,8 +218,7 @@ class Table:
         assert row is not None
         ident, key = row.record.id, row.record.key
         self.lists.clear()
-        if self.spec.ring is not None:
-            self.size += size_of(after and after.record) - size_of(before and before.record)
+        self.size += size_of(after and after.record) - size_of(before and before.record)
         self._claim(ident, before, after)
         if after is None:
             del self.rows[key], self.keys[ident]
@@ -274,7 +260,7 @@ class Table:
                 for _ in range(min(FREED_AT_ONCE, len(records))):
                     records.popitem()
                 yield
-        for part in (self.keys, self.order, *self.views.data()):
+        for part in (self.keys, self.order, *[part.data for _, part in self.views.all]):
             part.clear()
             yield
 
@@ -304,40 +290,10 @@ class Table:
             order.data.sort()
             order.is_filling = False
 
-    def _have(self, name: str) -> None:
-        if name not in self.views.names:
+    def _part(self, name: str) -> Any:
+        if name not in self.views.parts:
             self.complete()
-
-    # -- a ring, which drops its oldest records for new ones
-
-    def outgoing(self, coming: Sequence[Record]) -> list[Record]:
-        """The records of a ring that are dropped when new ones come: the oldest, first of those
-        that need not stay.
-
-        Where many can go at once, as when tens of thousands of deliveries are over, the rest goes
-        with the next ones.
-        """
-        ring, going = self.spec.ring, list[Record]()
-        assert ring is not None
-        count, size = len(self.rows) + len(coming), self.size
-        for record in coming:
-            size += size_of(record)
-        if count <= ring.rows and size <= ring.size:
-            return going
-        buckets = self.views.indexes[ring.by].data
-        for stay, most, most_size in (
-            (False, ring.rows, ring.size),
-            (True, ring.most, ring.most_size),
-        ):
-            some = [keys for value, keys in buckets.items() if (value in ring.kept) == stay]
-            for key in merge(*some):
-                is_enough = count <= most and size <= most_size
-                if is_enough or len(going) >= len(coming) + MORE_AT_ONCE:
-                    break
-                going.append(self.rows[key])
-                size -= size_of(self.rows[key])
-                count -= 1
-        return going
+        return self.views.parts[name]
 
 
 def size_of(record: Record | None) -> int:

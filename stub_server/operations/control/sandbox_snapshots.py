@@ -6,7 +6,6 @@ from ...contract.redaction import Redactor
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
 from ...core.slices import BackgroundWorker
-from ...engine.history import state_in
 from ...server import lists, reply
 from ...server.reply import Reply
 from ...server.sandboxes.entry import Entry, records_of
@@ -54,7 +53,7 @@ async def delete_snapshot(work: Work, name: str) -> Reply:
 
 async def restore_snapshot(work: Work, name: str) -> Reply:
     async with own_turn(work) as entry:
-        then = state_in(entry.snapshots.get(name).sandbox, work.sandbox.name)
+        then = entry.snapshots.get(name).sandbox.fork(work.sandbox.name)
         _, step = await work.server.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry)})

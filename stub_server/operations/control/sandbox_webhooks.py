@@ -7,7 +7,7 @@ from ...engine.scheduler import do_due
 from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work
-from ...webhooks.advancing import count_kept_back, counts, drained
+from ...webhooks.advancing import counts, drained
 
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
@@ -33,14 +33,14 @@ async def drain_webhooks(work: Work, body: Body | None) -> Reply:
 
 
 async def _release_deliveries(work: Work) -> int:
-    """Make the deliveries due that are held back. Returns how many there were."""
-    sandboxes = work.server.sandboxes
-    released = await sandboxes.worker.in_slices(count_kept_back(work.sandbox))
-    work.check_there()
+    """Make the deliveries due that are held back. Returns how many are due then and wait for no
+    earlier one.
+    """
     sandbox, held = work.sandbox, work.sandbox.status.held_before
+    released = len(sandbox.timers.on_hold) + sandbox.timers.attempts_due(sandbox.clock.now)
     sandbox.status.held_before = 0
     try:
-        await sandboxes.persistence.store_row(sandbox)
+        await work.server.sandboxes.persistence.store_row(sandbox)
     except Unavailable:
         sandbox.status.held_before = held
         raise

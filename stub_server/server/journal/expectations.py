@@ -17,10 +17,8 @@ from ...core.problem import Invalid
 from ...core.record import Body, has_more_values, without
 from ...core.text import (
     MOST_GLOBS,
-    MOST_WILDCARDS,
     did_you_mean,
     glob,
-    has_many_wildcards,
     is_glob,
 )
 from ...engine.kept import Trace
@@ -198,8 +196,6 @@ def _check_size(body: Body) -> None:
                 globs.append(value)
     if any(len(pattern) > LONGEST_GLOB for pattern in globs):
         raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
-    if has_many_wildcards(globs):
-        raise _too_much(f"At most {MOST_WILDCARDS} wildcards can be expected.")
     if sum(map(len, globs)) > MOST_GLOBS:
         raise _too_much(f"The globs have at most {MOST_GLOBS} characters together.")
 

@@ -30,8 +30,8 @@ class Repeatable:
         if self._key in sandbox.status.in_progress:
             message = "The first request with this key is still running. Retry soon."
             raise Conflict.at("Idempotency-Key", message, "idempotency_in_progress", where="header")
-        saved = sandbox.replies.get(self._key)
-        if saved is None or saved.expires <= self._work.now:
+        saved = sandbox.replies.get(self._key, self._work.now)
+        if saved is None:
             return None
         if saved.fingerprint != self._fingerprint:
             message = (
