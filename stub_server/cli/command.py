@@ -116,8 +116,22 @@ def serve(
         plain["secret"] = jwt_secret.encode()
     try:
         serving.serve(Settings(**plain, also_ipv6=host is None), reloads=reload)
+    except UnusableInput as error:
+        raise UnusableInput(f"{error}{_from_environment()}") from None
     finally:
         gc.enable()
+
+
+def _from_environment() -> str:
+    """A line that names the variables that options of this command come from; empty if none do."""
+    context, found = click.get_current_context(), []
+    for option in context.command.params:
+        name = variable_of(option, context)
+        if name is not None:
+            found.append(name)
+    if not found:
+        return ""
+    return f"\n  Read from the environment: {', '.join(found)}"
 
 
 for each in described.verbs():

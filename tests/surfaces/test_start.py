@@ -171,10 +171,7 @@ WRONG = {
     "closed-input": Wrong(["--port", "http"], "not a valid integer", before=redirected("<&-")),
     "closed-output": Wrong(["--port", "http"], "not a valid integer", before=redirected(">&-")),
 }  # fmt: skip
-NAMED_BY_VALUE = {"STUB_HOST", "STUB_SCENARIO", "STUB_READY_FILE"}
-"""The variables whose value only a start can refuse."""
-for name, value in VARIABLES.items():
-    WRONG[name.lower()] = Wrong([], value if name in NAMED_BY_VALUE else name, {name: value})
+WRONG |= {name.lower(): Wrong([], name, {name: value}) for name, value in VARIABLES.items()}
 
 
 FILES = {"file", "bytes", "bad.yaml", "list.yaml", "foreign"}
