@@ -1,6 +1,5 @@
 """Compares one exchange with the contract: its status, its headers and its body."""
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -22,9 +21,6 @@ _MOST_ERRORS = 1_000  # of a body that are looked at
 _ABSENT = frozenset((404, 405, 501))
 _NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
 _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
-# Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its
-# second letter.
-_VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-]*")
 
 
 class Conformity:
@@ -40,7 +36,6 @@ class Conformity:
             int(status): document.resolve(node)["x-codes"] for status, node in answers.items()
         }
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
-        self._nowhere: bytes | None = None
 
     def findings(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
@@ -67,12 +62,6 @@ class Conformity:
         elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
             title = f"{name} is answered {status}, and the contract does not have it."
             yield Finding("undocumented-operation", at, title, expected)
-
-    def learn_nowhere(self, exchange: Exchange) -> None:
-        """Learn from the answer to a path that does not exist: any other 404 comes from
-        an operation.
-        """
-        self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
 
     def _compared(
         self, exchange: Exchange, operation: Operation, response: Response | None
@@ -120,10 +109,7 @@ class Conformity:
             return False
         if status == 405 or code in _NO_ROUTE:
             return True
-        if status == 404 and exchange.request.method == "HEAD":
-            return False
-        is_like_nowhere = self._nowhere in (None, _answer_to_path(exchange))
-        return code is None and (status != 404 or is_like_nowhere)
+        return code is None and (status != 404 or exchange.request.method != "HEAD")
 
     def _body(
         self, says: str, answer: Answer, response: Response, pointer: str, body: Any
@@ -195,11 +181,3 @@ class Conformity:
             title = f"{says} with {name} that is not {wanted}."
             expected, got = Said(status, f"{name}: {wanted}"), Got(name, error.instance)
             yield Finding("schema", below(pointer, keyword), title, expected, got)
-
-
-def _answer_to_path(exchange: Exchange) -> bytes:
-    """The body without what differs from request to request."""
-    request, answer = exchange
-    return _VARIES.sub(
-        b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b"")
-    )

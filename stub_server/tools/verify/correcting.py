@@ -44,7 +44,8 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
         options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
         report.left_behind += second.cleanup.left_behind
-        return None if second.end.is_early else second.findings
+        is_early = second.away or second.is_late or second.is_interrupted
+        return None if is_early else second.findings
 
     await correct(report.divergences, run, again)
 

@@ -157,7 +157,7 @@ class Ledger:
             is_there = operation in there and each.target.status == 404
             if is_there and each.kind == _MISSING:
                 title = f"{operation} refuses an unknown record with 404 and no code."
-                where = f"{each.pointer}/responses"
+                where = f"{each.pointer}/responses/404/x-codes"
                 each = replace(each, kind="error-code", pointer=where, title=title)
             elif each.kind == "schema" and each.pointer.endswith(f"/properties/{member}"):
                 # what answers lack may not be stored

@@ -137,19 +137,19 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         target=options.url,
         mode="write" if options.write else "read",
         seed=options.seed,
-        seconds=round(run.end.seconds, 1),
+        seconds=round(run.seconds, 1),
         requests=run.target.requests,
         unreached=unreached,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
         notes=notes(run),
     )
-    if report.divergences and not run.end.is_interrupted:
+    if report.divergences and not run.is_interrupted:
         report.exit = _DIVERGES
-    elif not run.groups or run.end.is_interrupted:
+    elif not run.groups or run.is_interrupted:
         report.exit = _FAILED
-        if run.end.away and not (report.left_behind or run.cleanup.is_cut_short):
-            raise UnusableInput(f"{options.url} cannot be compared: it {run.end.away}.")
+        if run.away and not (report.left_behind or run.cleanup.is_cut_short):
+            raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     return report

@@ -210,8 +210,6 @@ class Builder:
         self.document = catalogue.document
         self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
-        self.unknown: set[str] = set()
-        """Entries of lists that the target does not know: they are no longer sent."""
         self._of_parts: dict[Steps, str] = {}
         self._writes, self._charges, self._closed = writes, charges, closed
 
@@ -354,22 +352,9 @@ class Builder:
 
         Without a pointer, it is about the whole operation.
         """
-        more["body"] = self._known(self.harmless(operation, more.get("body")))
+        more["body"] = self.harmless(operation, more.get("body"))
         aim = Aim(group, learns, pointer or pointer_of(operation), suspect, about)
         return Probe(operation, operation.method, path or self.path(operation), aim, **more)
-
-    def _known(self, body: Any) -> Any:
-        """The body without entries of lists that the target does not know."""
-        if not isinstance(body, dict) or not self.unknown:
-            return body
-        return {
-            name: (
-                [each for each in value if str(each) not in self.unknown]
-                if isinstance(value, list)
-                else value
-            )
-            for name, value in body.items()
-        }
 
     def make(self, resource: Resource, role: str = "", **changes: Any) -> Probe:
         """Create a record that plays a role from then on: that of its kind, or another one.

@@ -15,7 +15,7 @@ from ...contract.formats import formats
 from ...contract.schema import Schemas
 from ...domain.documents import is_document_here, is_document_unchecked
 from ...server.explain.mending import Mender
-from .catalogue import Resource, path_names
+from .catalogue import Resource
 from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
 from .journeys.records import remembers, transitions, unique
@@ -61,20 +61,20 @@ class Runner(Run):
             async with asyncio.timeout(self.options.budget):
                 await self._send_all()
         except TimeoutError:
-            self.end.is_late = True
-            self.end.away = "" if target.answers else "does not answer"
+            self.is_late = True
+            self.away = "" if target.answers else "does not answer"
         except asyncio.CancelledError:
-            self.end.is_interrupted = True
+            self.is_interrupted = True
         except Away as error:
-            self.end.away = str(error)
+            self.away = str(error)
         target.until = monotonic() + TIDYING
         with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-            await self.cleanup.finish(may_have_made=bool(self.learned.unanswered))
+            await self.cleanup.finish(may_have_made=bool(self.unanswered))
         await target.close()
-        self.end.seconds = monotonic() - began
+        self.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]
         # connections that break anywhere say nothing about an operation
-        if self.end.away or target.repeated >= len(silent):
+        if self.away or target.repeated >= len(silent):
             self.findings = [finding for finding in self.findings if finding not in silent]
         return self
 
@@ -87,9 +87,7 @@ class Runner(Run):
         self.rights = await rights_of(self.target, asked, self.unknown_id)
         nowhere = [*self._nowhere()]
         answers = await together(*(self.target.send(each, TRIES) for each in nowhere))
-        exchanges = [*map(Exchange, nowhere, answers)]
-        self.conformity.learn_nowhere(exchanges[0])
-        for each in exchanges:
+        for each in map(Exchange, nowhere, answers):
             for found in self.conformity.findings(each, None):
                 self.findings.append(self.showing.finding(found, each, None, "rejects"))
         if self.options.write:
@@ -108,14 +106,13 @@ class Runner(Run):
         await together(*(worker() for _ in range(AT_ONCE)))
 
     def _nowhere(self) -> Iterator[Request]:
-        """A path and methods that the contract does not have, these for unknown records."""
+        """A path and a method that the contract does not have, this of unknown records."""
         headers = bearer(self.options.token)
         yield Request("GET", "/v2/verify-unknown", "", headers)
-        for each in self.document.operations.values() if self.options.write else ():
-            path = each.at_ids({name: self.unknown_id for name in path_names(each)})
-            methods = {"PATCH", "DELETE", "PUT"} - self.document.routed(path)[0].keys()
-            if path != each.path and methods:
-                yield Request(min(methods), path, "", headers)
+        for resource in self.catalogue.resources.values() if self.options.write else ():
+            path = resource.at(self.unknown_id)
+            if "PATCH" not in self.document.routed(path)[0]:
+                yield Request("PATCH", path, "", headers)
 
     async def _learn_limits(self) -> None:
         """Learn whether the credential is limited to some projects: then it cannot create one."""

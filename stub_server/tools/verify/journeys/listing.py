@@ -116,7 +116,9 @@ def _lists(
         if _ids(_entries(builder, listing, again)) == _ids(every):
             expected = "the entries of the list, in its order"
             yield Flaw("paging", "the pages together are not the list", expected)
-    yield asked("a page past the end", "paging", page="1000")
+    past = yield asked("a page past the end", "paging", page="1000")
+    if len(every) < _SHOWN and _entries(builder, listing, past):
+        yield Flaw("paging", "a page past the end has entries", "no entries")
     if seen.has_departed:
         return
     values: list[tuple[str, str]] = []
@@ -152,7 +154,9 @@ def _flaws(name: str, value: str, every: list[Any], found: list[Any]) -> Iterato
 
 
 def _matches(entry: Any, name: str, value: str) -> bool | None:
-    """Whether an entry is what a filter asks for; None where it does not show that."""
+    """Whether an entry is what a filter asks for; None where it does not show that, or
+    differs in case alone.
+    """
     if name.startswith("created_"):
         made = entry.get("createdAt", entry.get("created_at"))
         if not isinstance(made, str):
@@ -161,7 +165,10 @@ def _matches(entry: Any, name: str, value: str) -> bool | None:
     own = entry.get(name)
     if not isinstance(own, (str, bool)) or value.startswith("{"):
         return None
-    return query_text(own).casefold() == value.casefold()
+    shown = query_text(own)
+    if shown.casefold() != value.casefold():
+        return False
+    return True if shown == value else None
 
 
 def _entries(builder: Builder, listing: Operation, seen: Seen) -> list[Any]:

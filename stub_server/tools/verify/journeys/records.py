@@ -72,9 +72,6 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
         return
     yield probe(delete, "delete", "lifecycle")
     yield from listed("the deleted record", "not-deleted", delete)
-    if resource.read is not None:
-        more = {"pointer": pointer_of(delete), "about": delete}
-        yield probe(resource.read, "the deleted record", "not-deleted", **more)
     yield probe(delete, "delete again", "not-deleted")
     builder.present.pop(resource.role)
 
