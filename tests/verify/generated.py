@@ -13,7 +13,7 @@ from orjson import dumps
 from stub_server.contract.document import Document, Operation
 from stub_server.contract.source import Json
 from stub_server.domain.cpf import cpf_with_check_digits
-from stub_server.tools.verify.catalogue import Catalogue, Resource, at, queried
+from stub_server.tools.verify.catalogue import Catalogue, Resource, at, is_list, queried, record_of
 from stub_server.tools.verify.exchange import Answer, Request
 
 from .backend import (
@@ -59,7 +59,7 @@ def _all(catalogue: Catalogue, operation: Operation) -> Found:
             yield from _of_records(catalogue, resource, operation)
         if f"{{{resource.key}}}" in operation.path:
             yield from _moves(catalogue, resource, operation)
-    for name, (_, schema) in queried(operation).items() if catalogue.entries_at(operation) else ():
+    for name, (_, schema) in queried(operation).items() if is_list(operation) else ():
         if name == "sort":
             for option in schema["enum"]:
                 yield f"missorts {option}", "sort", partial(_missorts, operation, option)
@@ -239,8 +239,7 @@ class Slot(NamedTuple):
 
 
 def _record(catalogue: Catalogue, operation: Operation, answer: Answer) -> Json:
-    place = catalogue.record_at(operation)
-    return at(json_of(answer), place[0]) if place else {}
+    return record_of(json_of(answer))
 
 
 # -- acts

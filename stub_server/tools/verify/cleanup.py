@@ -5,7 +5,7 @@ from contextlib import suppress
 from time import monotonic
 
 from ...contract.document import Operation
-from .catalogue import Catalogue, Resource, queried, records_at
+from .catalogue import Catalogue, Resource, entries_of, queried, record_of
 from .exchange import Answer
 from .target import Away, Target, together
 
@@ -37,7 +37,7 @@ class Cleanup:
     def note(self, made: Made, operation: Operation, answer: Answer) -> None:
         """Note the record that an operation has made, before anything else is waited for."""
         resource = self._catalogue.made_by(operation)
-        ident = self._catalogue.record(operation, answer.json()).get("id")
+        ident = record_of(answer.json()).get("id")
         # what is made below a record is deleted with it
         is_below = "{" in operation.path
         if resource is not None and not is_below and answer.is_success and isinstance(ident, str):
@@ -91,15 +91,14 @@ class Cleanup:
         run.
         """
         made, listing = self.made(), resource.list
-        steps = listing and self._catalogue.entries_at(listing)
-        if listing is None or steps is None or "{" in resource.create.path:
+        if listing is None or "{" in resource.create.path:
             return
         search = f"&search={self.tag}" if "search" in queried(listing) else ""
         for page in range(1, _SEARCHED + 1):
             query = f"page={page}&limit={_PAGE}{search}"
             answer = await self._target.ask("GET", listing.path, query=query)
-            entries = records_at(answer.json(), steps)
-            own = {str(each["id"]) for each in entries if "id" in each and self.tag in str(each)}
+            entries = entries_of(answer.json())
+            own = {str(each["id"]) for each in entries if self.tag in str(each)}
             made |= dict.fromkeys(own - self._noted, resource)
             self._noted |= own
             if len(entries) < _PAGE or not own:

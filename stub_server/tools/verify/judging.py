@@ -16,13 +16,13 @@ from .catalogue import (
     Steps,
     below,
     body_of,
+    is_list,
     pointer_of,
     queried,
-    records_at,
     within,
 )
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, folded, instant_of
+from .comparing import Comparing, Difference, is_number
 from .exchange import Answer, Exchange, base_of, code_of
 from .findings import CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
@@ -87,12 +87,12 @@ class Judge:
         Asking all three took `took` seconds. Of a twin that was not asked, the answer is an empty
         200.
         """
-        answer, operation = exchange.answer, probe.operation
-        found = [*self._run.conformity.findings(exchange, operation)]
+        answer = exchange.answer
+        found = [*self._run.conformity.findings(exchange, probe.operation)]
         if 0 < answer.status < 500:
             found += self._status(probe, answer, twins[0])
             if answer.is_success and twins[0].status == answer.status:
-                found += self._values(probe, operation, answer, twins, took)
+                found += self._values(probe, answer, twins, took)
         found.sort(key=lambda each: RANKS[each.kind])
         chosen = []
         for each in found:
@@ -108,30 +108,30 @@ class Judge:
 
     def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
         """A finding with the exchange as a report shows it."""
-        return self._run.showing.finding(found, exchange, probe.operation, probe.aim.group)
+        return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 
     def _found(
         self, kind: str, probe: Probe, expected: Said, title: str, got: Got | None = None
     ) -> Finding:
-        about, pointer = probe.aim.about or probe.operation, probe.aim.pointer
+        about, pointer = probe.about, probe.pointer
         if kind in ("wrong-status", "error-code"):
             pointer = pointer_of(about, "responses")
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
-        tries = probe.aim.learns.rpartition(": ")[2]
+        tries = probe.learns.rpartition(": ")[2]
         return Finding(kind, pointer, f"{about.id} · {title}.", expected, got, about.id, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
         refusal = target if twin.is_success else twin
         code, expected = code_of(target.json()), str(code_of(twin.json()))
-        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}"
+        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
         # what is invalid too says nothing about a credential or a state
-        suspect = "" if target.status in _INVALID else probe.aim.suspect
+        suspect = "" if target.status in _INVALID else probe.suspect
         if target.status == twin.status:
             if target.is_success or str(code) == expected:
                 return
             named = f"with the code {code}" if code else "without a code"
-            kind, title = "error-code", f"{probe.aim.learns}: {target.status} {named}"
+            kind, title = "error-code", f"{probe.learns}: {target.status} {named}"
         elif target.is_success is twin.is_success:
             is_credential = suspect in _REFUSED.values() and not twin.is_success
             kind = suspect if is_credential else "wrong-status"
@@ -142,47 +142,39 @@ class Judge:
         yield self._found(kind, probe, self._run.showing.said(twin), title)
 
     def _values(
-        self,
-        probe: Probe,
-        operation: Operation,
-        target: Answer,
-        twins: tuple[Answer, Answer],
-        took: float,
+        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
     ) -> Iterator[Finding]:
-        steps = self._run.catalogue.entries_at(operation)
-        bodies = target.json(), twins[0].json(), twins[1].json()
-        if probe.aim.suspect == "sort":
-            yield from self._sorted(probe, records_at(bodies[0], steps))
-        is_own = _is_own(probe) if steps is None else probe.narrowed
+        body, is_own = target.json(), probe.narrowed
+        if not is_list(probe.operation):
+            is_own = _is_own(probe)
         # which records are on a page depends on the order of those of one instant
-        is_page = probe.aim.suspect == "paging"
-        if probe.is_alone or bodies[0] is None or not is_own or is_page:
+        if probe.is_alone or body is None or not is_own or probe.suspect == "paging":
             return
-        for each in self.comparing.differences(*bodies, took):
-            is_figure = _is_number(each.expected) and each.kind != "not-persisted"
+        first, second = (twin.json() for twin in twins)
+        for each in self.comparing.differences(body, first, second, took):
+            is_figure = is_number(each.expected) and each.kind != "not-persisted"
             if not (self.has_strange and is_figure):
-                yield self._differs(probe, operation, target.status, each)
+                yield self._differs(probe, target.status, each)
 
-    def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
-        kind, learns, member = it.kind, probe.aim.learns, ".".join(it.at) or "the body"
+    def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
+        kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
         got, wanted = map(self._run.showing.value, (it.got, it.expected))
-        about, pointer = probe.aim.about or operation, probe.aim.pointer
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
-            about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
-        elif self._is_confirmed(probe.aim.suspect, it):
-            kind = probe.aim.suspect
+            where = queried(operation)[name][0]
+            probe = replace(probe, about=operation, pointer=where, learns=f"filtered by {name}")
+        elif self._is_confirmed(probe.suspect, it):
+            kind = probe.suspect
         elif it.writer is not None:
-            about, pointer = it.writer, pointer_of(it.writer)
-            if it.member:
-                pointer = below(body_of(about), "properties", it.member)
+            where = below(body_of(it.writer), "properties", it.member)
+            probe = replace(probe, about=it.writer, pointer=where)
         else:
-            kind, about = "value" if kind == "list" else kind, operation
+            kind = "value" if kind == "list" else kind
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
-            pointer = within(self._run.document, root, it.at)[0]
+            where = within(self._run.document, root, it.at)[0]
+            probe = replace(probe, about=operation, pointer=where)
         self._departed.add(it.at)
-        title = f"{learns}: {member} has {got}, not {wanted}"
-        probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
+        title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
         return self._found(kind, probe, expected, title, Got(member, it.got))
 
@@ -195,42 +187,24 @@ class Judge:
                 fields = {each.field for each in self._run.document.lifecycles.values()}
                 return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
             case "figures":
-                return _is_number(difference.expected)
+                return is_number(difference.expected)
             case "idempotency":
                 return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
 
-    def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:
-        option = str(probe.query.get("sort", ""))
-        key = option.removeprefix("-")
-        values = [folded(entry.get(key)) for entry in entries]
-        is_text = all(isinstance(value, str) for value in values)
-        # how a target orders letters and accents of others' records is not in the contract
-        is_open = is_text and not probe.narrowed and None in map(instant_of, values)
-        if is_open or not (is_text or all(map(_is_number, values))):
-            return
-        if values != sorted(values, reverse=option.startswith("-")):
-            title = f"the entries are not in the order of {option}"
-            yield self._found("sort", probe, Said(200, f"entries by {option}"), title)
-
 
 def _is_own(probe: Probe) -> bool:
     """Whether an answer is about what the journey made."""
-    if probe.makes or probe.method != "GET":
+    if probe.makes or probe.operation.method != "GET":
         return True
     return any(roles_in([probe.path, *probe.query.values()]))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:
     """By the name of a member: its defaults in requests, and the states of records."""
     made: dict[str, set[Any]] = defaultdict(set, error={True, False})
-    for schema in document.raw["components"]["schemas"].values():
-        for name, node in schema.get("properties", {}).items():
-            default = document.resolve(node).get("default")
+    for schema in document.raw["components"]["schemas"]:
+        for name, default in document.defaults(schema).items():
             if isinstance(default, (str, bool)):
                 made[name].add(default)
     for lifecycle in document.lifecycles.values():

@@ -35,29 +35,17 @@ SETUP = "setup"
 _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
 
 
-class Aim(NamedTuple):
-    """What a probe is to learn.
-
-    - `group` is its column in the report.
-    - `learns` says in words what it tries; `pointer` leads to the rule of the contract.
-    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
-    - `about` is the operation to which a divergence belongs, such as the creation that a read
-      shows.
-    """
-
-    group: str
-    learns: str
-    pointer: str
-    suspect: str = ""
-    about: Operation | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
 
+    - `group` is its column in the report. `learns` says in words what it tries.
+    - `pointer` leads to the rule of the contract.
+    - `about` is the operation to which a divergence belongs, such as the creation that a read
+      shows.
     - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they
       are.
+    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
     - `makes` is the role that the record in the answer plays from then on.
     - `keeps`: the journey ends if target and twins differ in success, since their records differ
       from then on.
@@ -67,14 +55,17 @@ class Probe:
     """
 
     operation: Operation
-    method: str
+    group: str
+    learns: str
+    pointer: str
+    about: Operation
     path: str
-    aim: Aim
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     credential: str = GIVEN
+    suspect: str = ""
     makes: str = ""
     keeps: bool = False
     narrowed: bool = False
@@ -344,7 +335,6 @@ class Builder:
         pointer: str = "",
         *,
         path: str = "",
-        suspect: str = "",
         about: Operation | None = None,
         **more: Any,
     ) -> Probe:
@@ -353,8 +343,15 @@ class Builder:
         Without a pointer, it is about the whole operation.
         """
         more["body"] = self.harmless(operation, more.get("body"))
-        aim = Aim(group, learns, pointer or pointer_of(operation), suspect, about)
-        return Probe(operation, operation.method, path or self.path(operation), aim, **more)
+        return Probe(
+            operation,
+            group,
+            learns,
+            pointer or pointer_of(operation),
+            about or operation,
+            path or self.path(operation),
+            **more,
+        )
 
     def make(self, resource: Resource, role: str = "", **changes: Any) -> Probe:
         """Create a record that plays a role from then on: that of its kind, or another one.

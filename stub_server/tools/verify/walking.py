@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from ...contract.document import Operation
-from .catalogue import pointer_of
+from .catalogue import pointer_of, record_of
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer
 from .findings import Finding
@@ -130,8 +130,8 @@ class Walk:
         group, suspect = "persists", "not-persisted"
         if operation == resource.delete:
             suspect = "not-deleted"
-        elif probe.aim.suspect == "lifecycle":
-            group, suspect = probe.aim.group, "lifecycle"
+        elif probe.suspect == "lifecycle":
+            group, suspect = probe.group, "lifecycle"
         elif not is_create and operation != resource.update:
             return None
         return self._builder.probe(
@@ -161,7 +161,7 @@ class Walk:
         took = answer.seconds + monotonic() - began
         operation = probe.operation
         if first.is_success and answer.is_success and isinstance(probe.body, dict):
-            record = str(self._run.catalogue.record(operation, first.json()).get("id"))
+            record = str(record_of(first.json()).get("id"))
             body = self._roles.spelled(probe.body, 1)
             self._judge.comparing.wrote(operation, record, body)
 
@@ -175,7 +175,7 @@ class Walk:
                 self._run.findings += judged()
             raise _Departed
         findings = judged()
-        if probe.method == "GET" and probe.credential == GIVEN:
+        if probe.operation.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.options.settle
             for pause in _PAUSES:
                 if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
@@ -185,10 +185,9 @@ class Walk:
                 findings = judged()
         if not probe.is_quiet or answer.is_success:
             self._run.findings += findings
-        seen = Seen(answer, first, any(finding.kind == probe.aim.suspect for finding in findings))
-        about = (probe.aim.about or operation).id
-        self._run.answered(operation.id, answer.status, probe.aim.group, about)
-        self._run.suspected[probe.aim.suspect].add(about)
+        seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
+        self._run.answered(operation.id, answer.status, probe.group, probe.about.id)
+        self._run.suspected[probe.suspect].add(probe.about.id)
         self._learn(probe, operation, seen, second)
         return seen
 
@@ -215,7 +214,9 @@ class Walk:
         if body is not None:
             headers += (("Content-Type", probe.media),)
             body = body if isinstance(body, bytes) else orjson.dumps(body)
-        return Request(probe.method, path, urlencode(query, quote_via=quote), headers, body or b"")
+        return Request(
+            probe.operation.method, path, urlencode(query, quote_via=quote), headers, body or b""
+        )
 
     def _learn(self, probe: Probe, operation: Operation, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
@@ -229,11 +230,8 @@ class Walk:
         if not seen.target.is_success:
             return
         if operation.method == "DELETE":
-            gone = self._roles.spelled(placeholder(roles[-1]), 0)
-            self._made.pop(gone, None)
-            self._judge.comparing.deleted[gone] = operation
-        record = self._run.catalogue.record
-        records = [record(operation, each.json()) for each in (seen.target, seen.twin, second)]
+            self._made.pop(self._roles.spelled(placeholder(roles[-1]), 0), None)
+        records = [record_of(each.json()) for each in (seen.target, seen.twin, second)]
         idents = [record.get("id") for record in records]
         own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
         if not isinstance(own, str):
