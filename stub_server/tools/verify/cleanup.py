@@ -5,7 +5,7 @@ from contextlib import suppress
 from time import monotonic
 
 from ...contract.document import Operation
-from .catalogue import Catalogue, Resource, entries_of, queried, record_of
+from .catalogue import Catalogue, Resource, entries_of, record_of
 from .exchange import Answer
 from .target import Away, Target, together
 
@@ -87,15 +87,13 @@ class Cleanup:
     async def _search(self, resource: Resource) -> None:
         """Note the records of a list that contain the run's tag and are not known yet.
 
-        A list that cannot be searched is read, newest first, while its pages have records of this
-        run.
+        It is read, newest first, while its pages have records of this run.
         """
         made, listing = self.made(), resource.list
         if listing is None or "{" in resource.create.path:
             return
-        search = f"&search={self.tag}" if "search" in queried(listing) else ""
         for page in range(1, _SEARCHED + 1):
-            query = f"page={page}&limit={_PAGE}{search}"
+            query = f"page={page}&limit={_PAGE}"
             answer = await self._target.ask("GET", listing.path, query=query)
             entries = entries_of(answer.json())
             own = {str(each["id"]) for each in entries if self.tag in str(each)}

@@ -11,7 +11,7 @@ from ...contract.document import Operation
 from ...contract.formats import is_date_time
 from ...core.clock import parse_iso
 from ...core.record import Body
-from .catalogue import Steps, leaves
+from .catalogue import Steps, at, leaves
 from .findings import Words
 from .probes import Names, Roles, is_id
 
@@ -97,7 +97,7 @@ class Comparing:
             if two is _MISSING or (theirs is _MISSING and (not is_alike or one in unknown)):
                 continue
             for each in self._walk((*place, name), theirs, one, two):
-                yield _attributed(each, name, written)
+                yield _attributed(each, (*place, name), written)
         if first == second and unknown:
             yield Difference(place, first, target, "missing")
 
@@ -198,13 +198,17 @@ class Comparing:
 
 
 def _attributed(
-    difference: Difference, member: str, written: Iterable[tuple[Operation, Body]]
+    difference: Difference, place: Steps, written: Iterable[tuple[Operation, Body]]
 ) -> Difference:
-    """The difference in a member of a record, with the operation that has written its value."""
+    """The difference in the member of a record at a place, with the operation that has written its
+    value.
+    """
+    inside = difference.at[len(place) :]
     for writer, body in written if difference.writer is None else ():
-        sent = body.get(member)
-        if difference.expected == sent or difference.expected in leaves(sent):
-            return difference._replace(kind="not-persisted", writer=writer, member=member)
+        sent = body.get(place[-1])
+        is_lost = difference.kind == "missing" and at(sent, inside) is not None
+        if is_lost or difference.expected == sent or difference.expected in leaves(sent):
+            return difference._replace(kind="not-persisted", writer=writer, member=place[-1])
     return difference
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ...contract.document import JSON, Document, Operation
+from ...contract.document import JSON, Document
 from ...contract.source import fixture
 from .catalogue import (
     Catalogue,
@@ -28,7 +28,7 @@ from .findings import CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
-from .target import Rights, Target
+from .target import PERSON, Target
 
 _INVALID = (400, 422)
 _REFUSED = {401: "auth", 403: "scope"}
@@ -47,14 +47,15 @@ class Run(Ledger):
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
-        self.rights = Rights()
+        self.kind, self.closed = PERSON, dict[str, str]()
+        """What the credential is, and why operations are out of its reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
         self.created: set[float] = set()
         """Each `createdAt` of the target's new records, in seconds since 1970."""
-        self.unanswered: list[Operation] = []
-        """Operations that may have changed something without an answer."""
+        self.unanswered = 0
+        """Requests that may have changed something without an answer."""
         self.seconds = 0.0
         self.away = ""
         """A clause that says why the target could not be asked any more."""

@@ -169,7 +169,7 @@ def _unreached(run: Runner) -> Iterator[Body]:
 
 def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:
     """Why a documented status may not have been answered."""
-    status, closed, options = response.status, run.rights.closed, run.options
+    status, closed, options = response.status, run.closed, run.options
     yield closed.get(operation.id)
     yield _ELSEWHERE.get(str(status))
     if not options.write:
@@ -180,7 +180,7 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
     if status == 403:
         if set(response.codes) <= _OF_KEYS:
             yield "needs a key with other settings"
-        if run.rights.kind != PERSON:
+        if run.kind != PERSON:
             yield "needs a JWT, which creates keys with fewer scopes"
         if ("createApiKey", 201) not in run.pairs:
             yield "no API key with fewer scopes could be created"

@@ -22,6 +22,7 @@ from .catalogue import (
     with_leaves,
 )
 from .exchange import Answer
+from .options import Options
 from .variants import CNPJ, UNKNOWN_ID, Variants
 
 GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong credential"
@@ -189,20 +190,16 @@ class Builder:
         self,
         catalogue: Catalogue,
         variants: Variants,
-        *,
-        writes: bool,
-        charges: bool,
-        closed: Container[str] = (),
+        options: Options,
+        closed: Container[str],
     ) -> None:
-        """Only one that `writes` changes something; without `charges`, nothing is sent that may
-        cost money; `closed` are the operationIds out of reach.
-        """
+        """`closed` are the operationIds out of reach."""
         self.catalogue, self.variants = catalogue, variants
         self.document = catalogue.document
         self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
         self._of_parts: dict[Steps, str] = {}
-        self._writes, self._charges, self._closed = writes, charges, closed
+        self._options, self._closed = options, closed
 
     def begin_anew(self) -> None:
         """Let the next journey make records of its own, whose names no earlier one has."""
@@ -211,9 +208,10 @@ class Builder:
 
     def may(self, operation: Operation) -> bool:
         """Whether the options and the credential allow an operation to succeed."""
-        if costs(operation) and not self._charges:
+        if costs(operation) and not self._options.charges:
             return False
-        return (self._writes or operation.method == "GET") and operation.id not in self._closed
+        is_sent = self._options.write or operation.method == "GET"
+        return is_sent and operation.id not in self._closed
 
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""

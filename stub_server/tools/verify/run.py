@@ -69,7 +69,7 @@ class Runner(Run):
             self.away = str(error)
         target.until = monotonic() + TIDYING
         with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-            await self.cleanup.finish(may_have_made=bool(self.unanswered))
+            await self.cleanup.finish(may_have_made=self.unanswered > 0)
         await target.close()
         self.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]
@@ -84,7 +84,7 @@ class Runner(Run):
         for operation in self.document.operations.values():
             if self.options.write or operation.method == "GET":
                 asked.append(operation)
-        self.rights = await rights_of(self.target, asked, self.unknown_id)
+        self.kind, self.closed = await rights_of(self.target, asked, self.unknown_id)
         nowhere = [*self._nowhere()]
         answers = await together(*(self.target.send(each, TRIES) for each in nowhere))
         for each in map(Exchange, nowhere, answers):
@@ -117,14 +117,14 @@ class Runner(Run):
     async def _learn_limits(self) -> None:
         """Learn whether the credential is limited to some projects: then it cannot create one."""
         project = self.catalogue.resources.get("projectId")
-        if project is None or project.create.id in self.rights.closed:
+        if project is None or project.create.id in self.closed:
             return
         create = project.create
         body = orjson.dumps(self.builder("limits").plain(create))
         answer = await self.target.ask(create.method, create.path, body)
         self.cleanup.note(self.cleanup.made(), create, answer)
         if answer.status == 403:
-            self.rights.closed[create.id] = "the credential is limited to some projects"
+            self.closed[create.id] = "the credential is limited to some projects"
 
     async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
         made, (first, second) = self.cleanup.made(), self._twins
@@ -137,13 +137,7 @@ class Runner(Run):
         # by any clock that a target may have
         later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
         variants = Variants(self._mender, later, self.tag, f"{self.options.seed}/{name}")
-        return Builder(
-            self.catalogue,
-            variants,
-            writes=self.options.write,
-            charges=self.options.charges,
-            closed=self.rights.closed,
-        )
+        return Builder(self.catalogue, variants, self.options, self.closed)
 
     def _chains(self) -> Iterator[tuple[Builder, Iterable[Journey]]]:
         """The journeys over the operations that the run is about: in a chain those of one kind of

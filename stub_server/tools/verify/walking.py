@@ -10,7 +10,6 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from ...contract.document import Operation
 from .catalogue import pointer_of, record_of
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer
@@ -28,7 +27,6 @@ from .probes import (
     Probe,
     Roles,
     Seen,
-    costs,
     placeholder,
     roles_in,
 )
@@ -145,8 +143,8 @@ class Walk:
         )
 
     async def _probe(self, probe: Probe) -> Seen:
-        """Send a probe to all three, and judge the answer. Raises _Departed if the target may have
-        served it several times, or not at all.
+        """Send a probe to all three, and judge the answer. Raises _Departed if nobody knows
+        whether the target has served it.
         """
         requests = [self._request(probe, party) for party in range(3)]
         self._judge.comparing.sent([probe.body, probe.query])
@@ -169,13 +167,11 @@ class Walk:
             exchange = Exchange(requests[0], answer)
             return self._judge.findings(probe, exchange, (first, second), took)
 
-        if operation.method != "GET" and not answer.is_sure:
-            often = self._run.unanswered.count(operation)
-            if answer.status == 0 and (often > 1 or not costs(operation)):
-                self._run.findings += judged()
-            raise _Departed
         findings = judged()
-        if probe.operation.method == "GET" and probe.credential == GIVEN:
+        if operation.method != "GET" and answer.status == 0:
+            self._run.findings += findings
+            raise _Departed
+        if operation.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.options.settle
             for pause in _PAUSES:
                 if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
@@ -188,7 +184,7 @@ class Walk:
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         self._run.answered(operation.id, answer.status, probe.group, probe.about.id)
         self._run.suspected[probe.suspect].add(probe.about.id)
-        self._learn(probe, operation, seen, second)
+        self._learn(probe, seen, second)
         return seen
 
     async def _ask(self, probe: Probe, request: Request) -> Answer:
@@ -196,12 +192,10 @@ class Walk:
         operation = probe.operation
         if operation.method == "GET":
             return await self._run.target.send(request, TRIES)
-        unanswered = self._run.unanswered
-        unanswered.append(operation)
-        answer = await self._run.target.send(request, 1 if costs(operation) else TRIES)
+        self._run.unanswered += 1
+        answer = await self._run.target.send(request)
         self._run.cleanup.note(self._made, operation, answer)
-        if answer.is_sure:
-            unanswered.remove(operation)
+        self._run.unanswered -= answer.status > 0
         return answer
 
     def _request(self, probe: Probe, party: int) -> Request:
@@ -218,8 +212,9 @@ class Walk:
             probe.operation.method, path, urlencode(query, quote_via=quote), headers, body or b""
         )
 
-    def _learn(self, probe: Probe, operation: Operation, seen: Seen, second: Answer) -> None:
+    def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
+        operation = probe.operation
         present, roles = self._builder.present, [*roles_in(probe.path)]
         if operation.method != "GET" and not seen.is_alike:
             # only one side has made or changed them: they are compared no more
