@@ -217,7 +217,7 @@ def _serve(target: str, port: int, watching: Watching) -> None:
     from ..tools.verify.proxy import OWN, Proxy
     from .listening import listen
 
-    server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
+    server = uvicorn.Server(Proxy(target, watching.passed, watching.archive).config())
 
     def end(*_: object) -> None:
         server.should_exit = True

@@ -21,7 +21,7 @@ from .exchange import Answer, Exchange
 from .findings import Finding, Report
 from .har import archive_of, entry_of
 from .merging import Ledger
-from .proxy import JUDGED, OWN, Passed
+from .proxy import JUDGED, Passed
 from .showing import Showing
 
 MOST = 5_000  # findings
@@ -123,14 +123,11 @@ class Watching:
         self._judging.shutdown()
         return self.observed.report(time() - self._began)
 
-    async def own(self, path: str) -> tuple[int, bytes]:
-        """Answer a request for what was seen, newest last: an archive, whose entries also have the
-        classes of divergences.
+    def archive(self) -> bytes:
+        """What was seen, newest last: an archive, whose entries also have the classes of
+        divergences.
         """
-        if path != f"{OWN}exchanges":
-            message = f"Ask for {OWN}exchanges, which is an HTTP archive."
-            return 404, orjson.dumps({"error": True, "message": message})
-        return 200, archive_of(map(orjson.Fragment, [*self._kept]))
+        return archive_of(map(orjson.Fragment, [*self._kept]))
 
     def _judge(self) -> None:
         """Judge the exchange that has waited longest."""

@@ -5,7 +5,7 @@ Bodies are streamed as they were encoded. Only `Host` is replaced, and the field
 (RFC 9110, 7.6.1) are left out.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from time import perf_counter, time
 from typing import NamedTuple
@@ -57,10 +57,10 @@ class Proxy:
         self,
         target: str,
         passed: Callable[[Passed], None],
-        own: Callable[[str], Awaitable[tuple[int, bytes]]],
+        own: Callable[[], bytes],
     ) -> None:
-        """`passed` is called with each exchange; `own` answers requests below `OWN`, by
-        path.
+        """`passed` is called with each exchange; `own` is the JSON that answers requests
+        below `OWN`.
         """
         self._target = base_of(target)
         self._passed, self._own = passed, own
@@ -89,7 +89,7 @@ class Proxy:
             return
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         if path.startswith(OWN) or not _is_for_this_machine(scope):
-            await (await self._owned(scope, path))(scope, receive, send)
+            await self._owned(scope)(scope, receive, send)
             return
         sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
         status, headers, failure = 0, RawHeaders(), ""
@@ -149,7 +149,7 @@ class Proxy:
             },
         )
 
-    async def _owned(self, scope: Scope, path: str) -> Response:
+    def _owned(self, scope: Scope) -> Response:
         """Answer programs on this machine only."""
         if (
             is_from_elsewhere(dict(scope["headers"]))
@@ -161,8 +161,7 @@ class Proxy:
                 "Only programs on this machine may ask this. Use the address 127.0.0.1.",
                 "forbidden",
             )
-        status, body = await self._own(path)
-        return Response(body, status, media_type="application/json")
+        return Response(self._own(), media_type="application/json")
 
 
 def _is_for_this_machine(scope: Scope) -> bool:
