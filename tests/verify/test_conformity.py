@@ -27,21 +27,13 @@ def conformity() -> Conformity:
 
 def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
     request, showing = exchange.request, Showing(document())
-    method = "GET" if request.method == "HEAD" else request.method
-    operation = document().routed(request.path)[0].get(method)
+    operation = document().routed(request.path)[0].get(request.method)
     findings = conformity.findings(exchange, operation)
     return [showing.finding(each, exchange, operation, "accepts") for each in findings]
 
 
 def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(each.kind, each.pointer) for each in findings]
-
-
-def test_head_has_the_headers_of_get_and_no_body(conformity: Conformity) -> None:
-    assert [] == found(conformity, exchange("HEAD", CUSTOMERS, 200, b""))
-    assert ["missing-header"] == [
-        each.kind for each in found(conformity, exchange("HEAD", CUSTOMERS, 200, b"", {}))
-    ]
 
 
 def without(body: Any, name: str) -> Any:

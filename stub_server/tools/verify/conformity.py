@@ -18,6 +18,7 @@ from .showing import outlined
 MOST = 20  # findings of one kind in one exchange
 DEEPEST = 100  # levels of a body
 _MOST_ERRORS = 1_000  # of a body that are looked at
+_UNJUDGED = frozenset(("HEAD", "OPTIONS"))
 _ABSENT = frozenset((404, 405, 501))
 _NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
 _BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
@@ -52,24 +53,24 @@ class Conformity:
             response = operation.responses.get(status)
         if status == 0:
             yield Finding("transport", at, f"{name} has no whole answer.", expected)
-        elif operation is not None and self._is_missing(exchange, response):
+        elif operation is not None and _is_missing(exchange.answer, response):
             title = f"{name} does not exist: {status} without an error of the contract."
             yield Finding("missing-operation", at, title, expected)
         elif status >= 500 and response is None:
             yield Finding("server-error", at, f"{name} fails with {status}.", expected)
         elif operation is not None:
-            yield from self._compared(exchange, operation, response)
-        elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
+            yield from self._compared(exchange.answer, operation, response)
+        elif request.method in _UNJUDGED or status in _ABSENT:
+            return
+        elif self._beginnings & {*request.path.split("/")[1:2]}:
             title = f"{name} is answered {status}, and the contract does not have it."
             yield Finding("undocumented-operation", at, title, expected)
 
     def _compared(
-        self, exchange: Exchange, operation: Operation, response: Response | None
+        self, answer: Answer, operation: Operation, response: Response | None
     ) -> Iterator[Finding]:
         """Compare an answer with the response that the contract has for its status."""
-        answer, is_head = exchange.answer, exchange.request.method == "HEAD"
-        status = answer.status
-        body: Any = None if is_head else answer.json()
+        status, body = answer.status, answer.json()
         code, of_the_server = code_of(body), self._of_the_server.get(status, ())
         at = pointer_of(operation, "responses")
         if response is None:
@@ -90,8 +91,7 @@ class Conformity:
             yield Finding("error-code", below(at, "x-codes"), title, expected)
             body = {**body, "code": response.codes[0]}
         says = f"{operation.id} answers {status}"
-        if not is_head:
-            yield from self._body(says, answer, response, at, body)
+        yield from self._body(says, answer, response, at, body)
         for name, header in response.headers.items():
             # RFC 9110, 15.5.2: a 401 has a challenge.
             is_challenge = status == 401 and name.lower() == "www-authenticate"
@@ -101,15 +101,6 @@ class Conformity:
                 where = node.get("$ref") or below(at, "headers", name)
                 title = f"{says} without the header {name}."
                 yield Finding("missing-header", where, title, Said(status, f"header {name}"))
-
-    def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
-        """Whether an answer says that the operation does not exist, and not the record."""
-        status, code = exchange.answer.status, code_of(exchange.answer.json())
-        if status not in _ABSENT or (response is not None and status != 404):
-            return False
-        if status == 405 or code in _NO_ROUTE:
-            return True
-        return code is None and (status != 404 or exchange.request.method != "HEAD")
 
     def _body(
         self, says: str, answer: Answer, response: Response, pointer: str, body: Any
@@ -181,3 +172,11 @@ class Conformity:
             title = f"{says} with {name} that is not {wanted}."
             expected, got = Said(status, f"{name}: {wanted}"), Got(name, error.instance)
             yield Finding("schema", below(pointer, keyword), title, expected, got)
+
+
+def _is_missing(answer: Answer, response: Response | None) -> bool:
+    """Whether an answer says that the operation does not exist, and not the record."""
+    status, code = answer.status, code_of(answer.json())
+    if status not in _ABSENT or (response is not None and status != 404):
+        return False
+    return status == 405 or code is None or code in _NO_ROUTE

@@ -44,8 +44,7 @@ class Observed(Ledger):
     def judge(self, exchange: Exchange) -> list[Finding]:
         """In what an exchange departs. Requests that are no operation are not counted."""
         request, status = exchange.request, exchange.answer.status
-        method = "GET" if request.method == "HEAD" else request.method
-        operation = self.document.routed(request.path)[0].get(method)
+        operation = self.document.routed(request.path)[0].get(request.method)
         group = "rejects" if 400 <= status < 500 else "accepts"
         findings = []
         for each in self.conformity.findings(exchange, operation):

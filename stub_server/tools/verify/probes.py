@@ -225,6 +225,14 @@ class Builder:
         resource = self.resource_of(operation)
         return resource if resource is not None and operation == resource.update else None
 
+    def reads_about(self, resource: Resource) -> list[Operation]:
+        """What reads a record, and what is below it, such as its statistics."""
+        found = []
+        for each in self.document.operations.values():
+            if each.method == "GET" and path_names(each) == [resource.key] and self.may(each):
+                found.append(each)
+        return found
+
     def write(
         self, operation: Operation, body: Any, learns: str, pointer: str = "", **more: Any
     ) -> Probe:

@@ -51,11 +51,9 @@ _BOUNDS = {
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
-_UNIQUE = ("document", "email", "name", "sku", "url")
 _BOUND = ("type", "document_type")
 """Members of which a rule accepts a value only beside a document of that kind."""
 CPF, CNPJ = 11, 14  # characters
-_DRAWN = 6  # characters of a text that are drawn anew
 UNKNOWN_ID = "{the unknown id}"
 
 
@@ -77,13 +75,6 @@ class _Try(NamedTuple):
     value: Any
     tries: str
     keyword: str = ""
-
-
-class _Holder(NamedTuple):
-    """The schema of an object in which a value is to be, and its other members."""
-
-    schema: Json
-    members: Mapping[str, Any]
 
 
 class Variants:
@@ -137,23 +128,16 @@ class Variants:
         return None
 
     def renewed(self, body: Any) -> Any:
-        """A body that no record has: other texts of the same length and kind where they must be
-        unique.
+        """A body that no record has: what was drawn to be unique is drawn anew; what is refused
+        stays so.
         """
-        if not isinstance(body, Mapping):
-            return body
-        return {member: self._redrawn(member, value) for member, value in body.items()}
-
-    def _redrawn(self, member: str, value: Any) -> Any:
-        """The value, with another end of its text; what is refused stays so."""
-        if not isinstance(value, str) or member not in _UNIQUE:
-            return value
-        if member == "document":
-            return self.document(value) if len(normalise(value)) in (CPF, CNPJ) else value
-        text, at, host = value.partition("@")
-        end = text[-_DRAWN:]
-        drawn = self.text(len(end)) if end.isalnum() else end
-        return text.removesuffix(end) + drawn + at + host
+        renewed = {**body} if isinstance(body, Mapping) else {}
+        for member, value in renewed.items():
+            is_document = member == "document" and isinstance(value, str)
+            is_valid = is_document and len(normalise(value)) in (CPF, CNPJ)
+            if is_valid or f"verify-{self._run}" in str(value):
+                renewed[member] = self.value(member, value) or value
+        return renewed or body
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
@@ -321,21 +305,20 @@ class Variants:
 
     # -- another value
 
-    def another(self, node: Json, name: str, old: Any, holder: _Holder | None = None) -> Any:
-        """A value that a schema accepts, and that of its `holder`, and that is neither `old` nor
-        the default; None if there is none.
+    def another(self, node: Json, name: str, old: Any) -> Any:
+        """A value that a schema accepts, and that is neither `old` nor the default; None if
+        there is none.
         """
+        return next(self._others(node, name, old), None)
+
+    def _others(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         node = self._resolve(node)
         if node.get("format") == "uuid":  # it would be the id of a record
-            return None
+            return
         tries = (value for value, *_ in self._tries(node, None))
         for value in chain(self._usual(node, name, old), tries, samples(node, self._now)):
-            if value in (old, node.get("default"), None):
-                continue
-            schema, around = holder or _Holder({}, {})
-            if self.accepts(node, value) and self.accepts(schema, {**around, name: value}):
-                return value
-        return None
+            if value not in (old, node.get("default"), None) and self.accepts(node, value):
+                yield value
 
     def _usual(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         """Values that no limit suggests."""
@@ -347,11 +330,14 @@ class Variants:
                 yield [option for option in self.options(items) if option not in (old or ())][:2]
                 yield [self.another(items, name, None)]
             case "object" if "properties" in node:
-                others = dict(old or node.get("example", {}))
-                holder = _Holder(node, others) if others else None
+                known = old or node.get("example", {})
+                others = dict(known)
                 for inner, schema in node["properties"].items():
-                    value = self.another(schema, inner, others.get(inner), holder)
-                    others |= {} if value is None else {inner: value}
+                    for value in self._others(schema, inner, others.get(inner)):
+                        changed = {**others, inner: value}
+                        if not known or self.accepts(node, changed):
+                            others = changed
+                            break
                 yield others
             case "object":
                 yield {f"verify_{self.text(4)}": self.text(8)}

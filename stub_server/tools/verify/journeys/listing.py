@@ -14,7 +14,6 @@ from ..catalogue import (
     below,
     entries_of,
     is_list,
-    path_names,
     queried,
     record_of,
     role_of,
@@ -236,27 +235,22 @@ def _anything(builder: Builder, listing: Operation) -> Journey:
     shown = known[len(known) // 2] if known else {}
     yield from _lists(builder, listing, _ALL, shown, is_alone=True)
     resource = builder.catalogue.listed_by(listing)
-    if resource is not None and resource.read is not None and builder.may(resource.read):
-        yield from _records(builder, resource, resource.read, known)
+    if resource is not None:
+        yield from _records(builder, resource, known)
 
 
-def _records(builder: Builder, resource: Resource, read: Operation, known: list[Any]) -> Journey:
+def _records(builder: Builder, resource: Resource, known: list[Any]) -> Journey:
     """The record of an entry is as the entry, and what is read below it is there."""
     for entry in known[:_EACH]:
-        key = {resource.key: quote(str(entry.get("id")), safe="")}
-        seen = yield _alone(builder, read, "a record of the list", builder.path(read, **key))
-        record = record_of(seen.target.json())
-        for member in sorted(entry.keys() & record.keys()):
-            if entry[member] != record[member]:
-                yield Flaw(
-                    "value", f"{member} differs between the list and the record", "the same value"
-                )
-        for other in builder.document.operations.values():
-            is_below = other.method == "GET" and path_names(other) == [resource.key]
-            if is_below and other != read and builder.may(other):
-                yield _alone(
-                    builder, other, "about a record of the list", builder.path(other, **key)
-                )
+        key = {resource.key: quote(str(entry["id"]), safe="")}
+        for about in builder.reads_about(resource):
+            path = builder.path(about, **key)
+            seen = yield _alone(builder, about, "a record of the list", path)
+            record = record_of(seen.target.json()) if about == resource.read else {}
+            for member in sorted(entry.keys() & record.keys()):
+                if entry[member] != record[member]:
+                    title = f"{member} differs between the list and the record"
+                    yield Flaw("value", title, "the same value")
 
 
 def _alone(builder: Builder, operation: Operation, learns: str, path: str, **query: str) -> Probe:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....contract.document import Operation
-from ..catalogue import Resource, below, body_of, path_names, pointer_of
+from ..catalogue import Resource, below, body_of, pointer_of
 from ..probes import Builder, Journey, Probe
 from .listing import narrowing
 
@@ -63,11 +63,8 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
 
     yield from listed("the created record", "not-persisted", create)
     for parent in builder.needs(create):
-        # What is read below a record, such as its statistics, counts it too.
-        for each in builder.document.operations.values():
-            is_below = each.method == "GET" and path_names(each) == [parent.key]
-            if is_below and builder.may(each):
-                yield probe(each, f"{parent.role} after the create", "figures")
+        for each in builder.reads_about(parent):
+            yield probe(each, f"{parent.role} after the create", "figures")
     if delete is None or not builder.may(delete):
         return
     yield probe(delete, "delete", "lifecycle")
