@@ -45,17 +45,18 @@ class Cleanup:
             self._noted.add(ident)
 
     @property
+    def has_made(self) -> bool:
+        """Whether the run has made a record."""
+        return bool(self._noted)
+
+    @property
     def left_behind(self) -> list[str]:
         """The paths of the records that are still there."""
         return [kind.at(ident) for made in self._made for ident, kind in made.items()]
 
-    async def finish(self, *, may_have_made: bool) -> None:
-        """Remove what all journeys have left, and what lists have besides: something
-        `may_have_made` more.
-        """
-        self.is_cut_short = may_have_made or bool(self._noted)
-        if not self.is_cut_short:
-            return
+    async def finish(self) -> None:
+        """Remove what all journeys have left, and what lists have besides."""
+        self.is_cut_short = True
         with suppress(TimeoutError, Away):
             async with asyncio.timeout(self._target.until - monotonic()):
                 # A record may have made another, as an order its customer, or was made without an

@@ -68,8 +68,9 @@ class Runner(Run):
         except Away as error:
             self.away = str(error)
         target.until = monotonic() + TIDYING
-        with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-            await self.cleanup.finish(may_have_made=self.unanswered > 0)
+        if self.unanswered or self.cleanup.has_made:
+            with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
+                await self.cleanup.finish()
         await target.close()
         self.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]

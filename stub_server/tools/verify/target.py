@@ -174,7 +174,12 @@ async def rights_of(
     if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
-        raise Away(_foreign(answers[0]))
+        if answers[0].status == 0:
+            raise Away(f"answers no operation: {answers[0].body.decode()}")
+        raise Away(
+            f"answers {answers[0].status} without JSON to every operation: give the final address"
+            " above /v2, as redirects are not followed"
+        )
     by_scheme: dict[str | None, set[int]] = defaultdict(set)
     by_scope: dict[str, set[bool]] = defaultdict(set)
     for operation, answer in zip(operations, answers, strict=True):
@@ -195,15 +200,3 @@ async def rights_of(
             names = " or ".join(sorted(lacking & operation.scopes))
             closed[operation.id] = f"the credential lacks {names}"
     return kind, closed
-
-
-def _foreign(answer: Answer) -> str:
-    """Why a target is not the API, by its first answer."""
-    if answer.status == 0:
-        return f"answers no operation: {answer.body.decode()}"
-    if 300 <= answer.status < 400:
-        return (
-            f"redirects every operation ({answer.status}). Redirects are not followed: give the"
-            " final address"
-        )
-    return f"answers {answer.status} without JSON to every operation: give the address above /v2"
