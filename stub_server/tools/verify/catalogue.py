@@ -240,25 +240,22 @@ def within(document: Document, pointer: str, path: Sequence[str | int]) -> tuple
     If the contract has no schema for the whole path, these are the last ones on the way.
     """
     schema, text = document.resolve(located(document, pointer)[1]), ""
-    for key in path:
+    pending = [*path]
+    while pending:
+        key = pending.pop(0)
         if isinstance(key, str) and schema.get("type") == "array":
-            pointer, schema, _ = within(document, pointer, [0])
-        name, steps = key, ["items"]
+            pending.insert(0, key)
+            key = 0
+        steps, name = ["items"], "[]"
         if key in schema.get("properties", ()):
-            steps = ["properties", str(key)]
-        elif isinstance(key, str):
-            name, steps = "*", ["additionalProperties"]  # a free key differs from record to record
+            steps, name = ["properties", str(key)], f".{key}"
+        elif isinstance(key, str):  # a free key differs from record to record
+            steps, name = ["additionalProperties"], ".*"
         inner = schema
         for step in steps:
             inner = inner.get(step)
         if not isinstance(inner, dict):
-            return pointer, schema, _joined(text, key)
-        text = _joined(text, name)
+            return pointer, schema, f"{text}.{key}".removeprefix(".")
+        text += name
         pointer, schema = canonical(document, below(pointer, *steps)), document.resolve(inner)
-    return pointer, schema, text
-
-
-def _joined(path: str, key: str | int) -> str:
-    if isinstance(key, int):
-        return f"{path}[]"
-    return f"{path}.{key}" if path else key
+    return pointer, schema, text.removeprefix(".")

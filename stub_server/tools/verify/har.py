@@ -96,13 +96,10 @@ def _exchange(found: Any, base: httpx2.URL | None) -> Exchange | str:
     url, text = httpx2.URL(request["url"]), content.get("text")
     if not 100 <= status <= 999:
         return "without response"
-    path, _, query = url.raw_path.decode().partition("?")
-    if base is not None:
-        above = base.raw_path.decode().rstrip("/")
-        is_below = url.join("/") == base.join("/") and path.startswith(f"{above}/")
-        if not is_below:
-            return "of another address"
-        path = path.removeprefix(above)
+    above = "" if base is None else base.raw_path.decode().rstrip("/")
+    if base is not None and not str(url).startswith(f"{str(base).rstrip('/')}/"):
+        return "of another address"
+    path, _, query = url.raw_path.decode().removeprefix(above).partition("?")
     is_due = method != "HEAD" and status not in _BODILESS and content.get("size", 0) > 0
     if text is None and is_due:
         return "without the body of the response"

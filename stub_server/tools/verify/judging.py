@@ -99,16 +99,14 @@ class Judge:
         for each in found:
             is_of_line = each.kind == found[0].kind and "by_line" in CLASSES[each.kind]
             if each is found[0] or is_of_line or "beside" in CLASSES[each.kind]:
-                chosen.append(self.shown(probe, exchange, each))
-        return chosen
+                chosen.append(each)
+        showing = self._run.showing
+        return [showing.finding(each, exchange, probe.operation, probe.group) for each in chosen]
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        return self.shown(probe, exchange, self._found(flaw.kind, probe, expected, flaw.title))
-
-    def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
-        """A finding with the exchange as a report shows it."""
+        found = self._found(flaw.kind, probe, expected, flaw.title)
         return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 
     def _found(

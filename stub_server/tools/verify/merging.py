@@ -10,7 +10,6 @@ from typing import Any
 from ...app import data_dir
 from ...contract.document import Document
 from ...contract.source import unescaped
-from ...core.text import counted
 from ...settings import Overlays
 from .catalogue import below, canonical, located
 from .conformity import Conformity
@@ -231,9 +230,7 @@ class Ledger:
         if shown.kind in _LISTING and len(names) > 1:
             listing = listed([name.removeprefix("?") for name in names if name])
             return f"{shown.operation} {_LISTING[shown.kind]} {listing}"
-        places = {canonical(self.document, each.pointer) for each in findings}
-        more = f" (and {counted(len(places) - 1, 'other place')})" if len(places) > 1 else ""
-        return where + shown.title.removesuffix(".") + more
+        return where + shown.title.removesuffix(".")
 
     def _basis(self, shown: Finding) -> str:
         """The source document shows requests and answers, but no rules."""

@@ -306,15 +306,10 @@ class Builder:
         """The first example of the contract for an operation, with roles and new values; None
         without a body.
         """
-        if operation.body is None:
-            return None
-        return self._shown(operation)[0]
+        return None if operation.body is None else self.examples(operation)[0]
 
     def examples(self, operation: Operation) -> list[Any]:
-        """The other examples of the contract, with roles and new values."""
-        return self._shown(operation)[1:]
-
-    def _shown(self, operation: Operation) -> list[Any]:
+        """The examples of the contract, with roles and new values."""
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
         own = [self._own(each) for each in shown]
         for each in own:

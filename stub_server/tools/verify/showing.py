@@ -57,7 +57,7 @@ class Showing:
         own, redactor = _credentials(request.headers), self._redactor
 
         def line(text: str) -> str:
-            return redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
+            return self._line(text, own)
 
         def without(headers: Headers) -> Headers:
             return tuple(
@@ -75,8 +75,10 @@ class Showing:
     def line(self, request: Request) -> str:
         """Path and query on one line."""
         text = request.path + (f"?{request.query}" if request.query else "")
-        own = _credentials(request.headers)
-        return cut(self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1"))
+        return cut(self._line(text, _credentials(request.headers)))
+
+    def _line(self, text: str, own: list[str]) -> str:
+        return self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
         """The request as a report shows it, with a command that sends it again."""

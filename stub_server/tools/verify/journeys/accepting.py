@@ -21,9 +21,7 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
         yield from listed(builder, operation)
     smallest = None if body is None else variants.smallest(schema, body)
     if operation.takes_key:
-        is_alike = yield from repeats(builder, operation, smallest)
-        if not is_alike and builder.catalogue.made_by(operation) is None:
-            return  # it refuses any body
+        yield from repeats(builder, operation, smallest)
     elif smallest:
         yield builder.write(operation, smallest, "the required members")
     if body is None:
@@ -69,9 +67,9 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
             full = more
     makes = "" if made is None else made.role
     yield builder.write(operation, full, "all members", group=group, makes=makes)
-    examples = builder.examples(operation)
+    examples = builder.examples(operation)[1:]
     if changed is not None:  # rules bind some members together, such as a document and its type
-        examples = [each for create in changed.creates for each in builder.examples(create)]
+        examples = [each for create in changed.creates for each in builder.examples(create)[1:]]
     for example in examples:
         known = {name: value for name, value in example.items() if name in properties}
         yield builder.write(operation, known, "an example of the contract", group=group)
@@ -79,11 +77,9 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
     return {} if changed is None else large
 
 
-def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, bool]:
+def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
     """A body with an Idempotency-Key, then the same request again, and another body with the same
     key.
-
-    Returns whether both accepted or both refused the first.
     """
     names = [each.name for each in operation.parameters]
     number, key = names.index(_KEY), builder.variants.text(20)
@@ -98,7 +94,7 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
     body, other = builder.variants.renewed(body), builder.body(operation)
     seen = yield probe("persists", f"with an {_KEY}", body, key, makes=makes)
     if not seen.is_alike:
-        return False
+        return
     for learns, sent in (
         ("the same request with the same", body),
         ("another body with the same", other),
@@ -111,7 +107,6 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
     if longest is not None:
         long, other = builder.variants.text(longest + 1), builder.variants.renewed(body)
         yield probe("rejects", f"{_KEY}: too long", other, long)
-    return True
 
 
 def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:

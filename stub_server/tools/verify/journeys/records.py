@@ -121,10 +121,9 @@ def _while(
 def _move(
     builder: Builder, operation: Operation, learns: str, body: Any = None, **more: Any
 ) -> Probe:
-    sent = builder.body(operation) if body is None else body
-    made = builder.catalogue.made_by(operation)
-    more |= {} if made is None else {"makes": f"{made.role} more"}
-    return builder.probe(operation, "transitions", learns, body=sent, suspect="lifecycle", **more)
+    sent, where = builder.body(operation) if body is None else body, pointer_of(operation)
+    more |= {"group": "transitions", "suspect": "lifecycle"}
+    return builder.write(operation, sent, learns, where, **more)
 
 
 def _ways(builder: Builder, resource: Resource) -> Iterator[_Way]:

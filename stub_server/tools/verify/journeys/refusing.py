@@ -36,8 +36,6 @@ def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Jo
         yield probe("an invalid credential", "security", credential=WRONG, suspect="auth")
     if not builder.may(operation):
         return
-    if body is not None and not names:  # asked even where what it needs cannot be made
-        yield probe("a list in place of an object", "requestBody", "content", body=b"[]")
     if names:
         yield probe("an id that does not exist")
     for name in names:
