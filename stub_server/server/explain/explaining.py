@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 
-from ...contract.document import Document, Operation
+from ...contract.document import JSON, Document, Operation
+from ...contract.pointers import below, located, within
 from ...contract.secrets import LEFT_OUT
-from ...contract.source import Json, escaped
+from ...contract.source import Json
 from ...core.log import log
 from ...core.problem import Detail, Refusal
 from ...core.record import Body, object_in
@@ -301,7 +302,7 @@ def _place(document: Document, operation: Operation, refusal: Refusal) -> Body |
     """The pointer and excerpt that a refusal of the contract or of the credential is about; None
     without one.
     """
-    base = f"#/paths/{escaped(operation.path)}/{operation.method.lower()}"
+    base = below("#", *operation.at)
     part = _PARTS.get(refusal.code)
     if part is not None:
         return _excerpt(f"{base}/{part}", operation.raw.get(part, document.raw.get(part, [])))
@@ -309,27 +310,19 @@ def _place(document: Document, operation: Operation, refusal: Refusal) -> Body |
         return None
     field, place = refusal.details[0]["field"], refusal.details[0].get("in")
     if place == "body" and operation.body is not None:
-        return _in_body(document, operation.body, base, field)
+        return _in_body(document, base, field)
     for parameter in operation.parameters:
         if parameter.name.lower() == field.lower():
-            return _excerpt(
-                "/".join(("#", *map(escaped, parameter.at), "schema")), parameter.schema
-            )
+            return _excerpt(below("#", *parameter.at, "schema"), parameter.schema)
     return None
 
 
-def _in_body(document: Document, schema: Json, base: str, field: str) -> Body | None:
+def _in_body(document: Document, base: str, field: str) -> Body:
     """The schema of a member of the body; of a member that it does not name, the object's."""
-    pointer, node = f"{base}/requestBody/content/application~1json/schema", schema
-    for step in steps("" if field == "body" else field):
-        pointer, node = node.get("$ref", pointer), document.resolve(node)
-        if isinstance(step, int) and "items" in node:
-            pointer, node = f"{pointer}/items", node["items"]
-        elif step in node.get("properties", {}):
-            pointer, node = f"{pointer}/properties/{escaped(step)}", node["properties"][step]
-        else:
-            break
-    return _excerpt(node.get("$ref", pointer), document.resolve(node))
+    whole = below(base, "requestBody", "content", JSON, "schema")
+    pointer, schema, _ = within(document, whole, steps("" if field == "body" else field))
+    node = located(document, pointer)[1]
+    return _excerpt(node.get("$ref", pointer), schema)
 
 
 def _excerpt(pointer: str, node: Any) -> Body:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from ...contract.assumptions import shape
 from ...contract.document import JSON, Document, Operation, Response
 from ...contract.formats import formats
+from ...contract.pointers import below, canonical, within
 from ...contract.schema import MOST_EXPLAINED, Schemas, Validator
 from ...contract.source import Json
 from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
-from .catalogue import below, canonical, pointer_of, within
+from .catalogue import pointer_of
 from .exchange import Answer, Exchange, code_of
 from .findings import RANKS, Finding, Got, Said
 from .showing import outlined

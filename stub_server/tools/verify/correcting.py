@@ -13,10 +13,11 @@ import orjson
 import yaml
 
 from ...contract.document import Document, Operation
+from ...contract.pointers import below, located
 from ...contract.source import ContractError, Place, json_path
 from ...core.record import Body
 from ...settings import Overlays
-from .catalogue import below, located, pointer_of
+from .catalogue import pointer_of
 from .findings import Divergence, Finding, Report
 from .merging import Ledger
 from .run import Runner

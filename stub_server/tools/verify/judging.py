@@ -10,17 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from ...contract.document import JSON, Document
+from ...contract.pointers import below, within
 from ...contract.source import fixture
-from .catalogue import (
-    Catalogue,
-    Steps,
-    below,
-    body_of,
-    is_list,
-    pointer_of,
-    queried,
-    within,
-)
+from .catalogue import Catalogue, Steps, body_of, is_list, pointer_of, queried
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, is_number
 from .exchange import Answer, Exchange, base_of, code_of
@@ -61,10 +53,9 @@ class Run(Ledger):
         """A clause that says why the target could not be asked any more."""
         self.is_late, self.is_interrupted = False, False
         self.defaults = _defaults(document)
-        self.kinds: dict[str, str] = {**fixture("verify.yaml")["refusals"]}
+        codes = [str(key.code) for keys in document.unique.values() for key in keys]
+        self.kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
-        for keys in document.unique.values():
-            self.kinds |= {str(key.code): "uniqueness" for key in keys}
 
 
 class Judge:

@@ -2,16 +2,16 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
 from ...app import data_dir
 from ...contract.document import Document
+from ...contract.pointers import below, canonical, located
 from ...contract.source import unescaped
 from ...settings import Overlays
-from .catalogue import below, canonical, located
 from .conformity import Conformity
 from .findings import (
     CLASSES,
@@ -76,28 +76,25 @@ class Ledger:
             self.groups[operation].add(group)
             self.groups[about or operation].add(group)
 
-    def documented(self, operations: Iterable[str]) -> Pairs:
-        """The documented statuses of operations."""
-        known = self.document.operations
-        return {(name, status) for name in operations for status in known[name].responses}
-
     def ended(
         self,
         divergences: Collection[Divergence],
         known: Collection[str],
-        reachable: Pairs,
         *,
-        names: Iterable[str],
+        among: Collection[str],
+        beyond: int,
         unseen: str,
         **more: Any,
     ) -> Report:
         """The report of these divergences but for those of `known` fingerprints.
 
-        Its coverage is how many of the `reachable` statuses were answered. It has a row for each of
-        the operations; `unseen` is the state of a group that all of them have and none has probed.
+        Its coverage is how many of the documented statuses of the operations `among` were answered;
+        `beyond` reach are some. `unseen` is the state of a group that was not probed.
         """
-        rows = {}
-        for name in names:
+        rows, documented = {}, Pairs()
+        for name in among:
+            statuses = self.document.operations[name].responses
+            documented |= {(name, status) for status in statuses}
             row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
             rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
         for divergence in divergences:
@@ -105,9 +102,10 @@ class Ledger:
                 if name in rows:
                     rows[name][group] = "diverges"
         shown = [each for each in divergences if each.fingerprint not in known]
+        reached, reachable = len(documented & self.pairs), len(documented) - beyond
         return Report(
             contract=contract_of(self.document),
-            coverage=round(100 * len(reachable & self.pairs) / (len(reachable) or 1), 1),
+            coverage=round(100 * reached / (reachable or 1), 1),
             rows=rows,
             divergences=shown,
             hidden=len(divergences) - len(shown),

@@ -59,21 +59,20 @@ class Observed(Ledger):
         return findings
 
     def report(self, seconds: float, known: Collection[str] = ()) -> Report:
-        """The report of what was seen until now, without divergences of known fingerprints.
-
-        Its coverage is the share of all documented statuses.
-        """
+        """The report of what was seen until now, without divergences of known fingerprints."""
         report = self.ended(
             self.divergences(),
             known,
-            self.documented(self.document.operations),
-            names=[name for name in self.document.operations if name in self.groups],
+            among=self.document.operations,
+            beyond=0,
             unseen="none",
             target=self._target,
             mode=self._mode,
             seconds=seconds,
             requests=self.requests,
         )
+        seen = {name: row for name, row in report.rows.items() if name in self.groups}
+        report.rows = seen
         report.exit = 1 if report.divergences else 0 if self.findings or self.requests else 3
         return report
 

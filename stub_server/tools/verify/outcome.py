@@ -127,12 +127,11 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         if each.kind in classes and is_chosen:
             divergences.append(each)
     unreached = [*_unreached(run)]
-    away = {(each["operationId"], each["status"]) for each in unreached if each["reason"]}
     report = run.ended(
         divergences,
         known,
-        run.documented(run.chosen) - away,
-        names=run.chosen,
+        among=run.chosen,
+        beyond=sum(bool(each["reason"]) for each in unreached),
         unseen="unreached",
         target=options.url,
         mode="write" if options.write else "read",

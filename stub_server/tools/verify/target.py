@@ -174,29 +174,27 @@ async def rights_of(
     if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
-        if answers[0].status == 0:
-            raise Away(f"answers no operation: {answers[0].body.decode()}")
+        said = answers[0].status or answers[0].body.decode()
         raise Away(
-            f"answers {answers[0].status} without JSON to every operation: give the final address"
-            " above /v2, as redirects are not followed"
+            f"answers no operation in JSON ({said}): give the final address above /v2, as redirects"
+            " are not followed"
         )
-    by_scheme: dict[str | None, set[int]] = defaultdict(set)
-    by_scope: dict[str, set[bool]] = defaultdict(set)
+    statuses: dict[str | None, set[int]] = defaultdict(set)  # by scheme, and by scope
     for operation, answer in zip(operations, answers, strict=True):
-        by_scheme[operation.scheme].add(answer.status)
-        for scope in operation.scopes if operation.scheme != "jwt" else ():
-            by_scope[scope].add(answer.status == 403)
-    kind, lacking, closed = PERSON, {each for each in by_scope if by_scope[each] == {True}}, {}
-    if by_scheme["bearer"] == {401}:
+        scopes = operation.scopes if operation.scheme != "jwt" else ()
+        for name in (operation.scheme, *scopes):
+            statuses[name].add(answer.status)
+    kind, closed = PERSON, {}
+    if statuses["bearer"] == {401}:
         kind = PUBLIC
-    elif by_scheme["jwt"] and by_scheme["jwt"] <= {401, 403}:
+    elif statuses["jwt"] and statuses["jwt"] <= {401, 403}:
         kind = KEY
     for operation in operations:
+        lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
         if operation.scheme == "jwt" and kind != PERSON:
             closed[operation.id] = f"needs a JWT, and the credential is {kind}"
         elif operation.scheme == "bearer" and kind == PUBLIC:
             closed[operation.id] = f"needs a private key or a JWT, and the credential is {kind}"
-        elif lacking & operation.scopes:
-            names = " or ".join(sorted(lacking & operation.scopes))
-            closed[operation.id] = f"the credential lacks {names}"
+        elif lacking:
+            closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
     return kind, closed

@@ -9,11 +9,12 @@ from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
+from ...contract.pointers import below
 from ...contract.source import Json
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
 from ...server.explain.mending import Mender, samples
-from .catalogue import Steps, at, below, with_leaves
+from .catalogue import Steps, at, with_leaves
 
 NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits

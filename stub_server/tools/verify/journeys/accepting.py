@@ -4,8 +4,9 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ....contract.document import JSON, Operation
+from ....contract.pointers import below
 from ....core.record import Body
-from ..catalogue import below, body_of, pointer_of
+from ..catalogue import body_of, pointer_of
 from ..probes import Asked, Builder, Journey, Probe, Seen, placeholder
 from ..variants import Variant, applied
 from .listing import listed

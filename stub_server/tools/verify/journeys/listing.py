@@ -8,16 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ....contract.document import Operation
+from ....contract.pointers import below
 from ....contract.source import Json
-from ..catalogue import (
-    Resource,
-    below,
-    entries_of,
-    is_list,
-    queried,
-    record_of,
-    role_of,
-)
+from ..catalogue import Resource, entries_of, is_list, queried, record_of, role_of
 from ..comparing import folded, instant_of, is_number
 from ..probes import (
     SETUP,

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....contract.document import Operation
-from ..catalogue import Resource, below, body_of, pointer_of
+from ....contract.pointers import below
+from ..catalogue import Resource, body_of, pointer_of
 from ..probes import Builder, Journey, Probe
 from .listing import narrowing
 
