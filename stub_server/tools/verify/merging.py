@@ -141,14 +141,14 @@ class Ledger:
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         ignored, lost = set[tuple[str, str]](), dict[tuple[str, str], Finding]()
-        for each in self.findings:
-            member = self._member(each)
-            if each.kind in ("filter", "sort") and member.startswith("?"):
+        members = [(each, self._member(each)) for each in self.findings]
+        for each, member in members:
+            if each.kind in ("filter", "sort"):
                 ignored.add((each.operation, member))
             elif each.kind == "not-persisted":
                 lost[self._tag(each), member] = each
-        for each in self.findings:
-            operation, member = each.operation, self._member(each)
+        for each, member in members:
+            operation = each.operation
             if operation in missing and each.kind != _MISSING:
                 continue
             is_there = operation in there and each.target.status == 404
@@ -159,7 +159,7 @@ class Ledger:
             elif each.kind == "schema" and each.pointer.endswith(f"/properties/{member}"):
                 # what answers lack may not be stored
                 each = lost.get((self._tag(each), member), each)
-            elif each.kind == "laxer" and (operation, member) in ignored:
+            elif each.kind == "laxer" and member and (operation, member) in ignored:
                 each = replace(each, kind="filter")
             yield each
 

@@ -22,7 +22,6 @@ from .findings import Finding, Report
 from .har import archive_of, entry_of
 from .merging import Ledger
 from .proxy import JUDGED, Passed
-from .showing import Showing
 
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
@@ -97,7 +96,6 @@ class Watching:
 
     def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
         self.observed = Observed(target, "proxy", overlays)
-        self._showing = Showing(self.observed.document, target)
         self._target, self._say = target, say
         self._began = time()
         self.unjudged: Counter[str] = Counter()
@@ -138,13 +136,15 @@ class Watching:
         else:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
-        shown = entry_of(self._showing.redacted(Exchange(request, answer)), at, self._target)
+        shown = entry_of(
+            self.observed.showing.redacted(Exchange(request, answer)), at, self._target
+        )
         self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread}))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         with suppress(OSError):  # nobody reads the lines any more
-            line = self._showing.line(request)
+            line = self.observed.showing.line(request)
             self._say(f"{request.method:<6} {line}  {answer.status or '---'}  {word}")
 
 

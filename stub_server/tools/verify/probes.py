@@ -31,6 +31,8 @@ GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong cred
 Others are of API keys.
 """
 UNKNOWN = UNKNOWN_ID.strip("{}")
+MEMBERS = {"the public key": "the api key"}
+"""Roles of members of records, by those of the records."""
 SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""
 _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
@@ -255,16 +257,12 @@ class Builder:
         )
 
     def kind_of(self, role: str) -> Resource | None:
-        """The kind of record that plays a role, such as `the plan more`, or that has a member of
-        this name, such as `the public key`.
+        """The kind of record that plays a role, such as `the plan more`, or has a member that
+        plays it.
         """
-        kinds = self.catalogue.resources.values()
-        for kind in kinds:
+        role = MEMBERS.get(role, role)
+        for kind in self.catalogue.resources.values():
             if f"{role} ".startswith(f"{kind.role} "):
-                return kind
-        member = role.removeprefix("the ").replace(" ", "_")
-        for kind in kinds:
-            if member in self.document.schema(kind.schema)["properties"]:
                 return kind
         return None
 
@@ -370,7 +368,7 @@ class Builder:
         kind = self.kind_of(role)
         if kind is None:
             return None
-        makes = role if role.startswith(kind.role) else kind.role
+        makes = MEMBERS.get(role, role)
         return None if makes in self.present else self.make(kind, makes)
 
     def ready(self, resource: Resource, role: str = "", **changes: Any) -> Journey:

@@ -86,19 +86,19 @@ class Showing:
         if not self._values:
             path = operation.path if operation is not None else outlined(path)
             query = "&".join(self._member(each, operation) for each in query.split("&") if each)
-        rest = ""
-        if body and (len(body) > _LARGEST_SENT or not self._values):
-            body, rest = b"", f"  # and a body of {len(request.body):,} bytes"
+        if len(body) > _LARGEST_SENT or not self._values:
+            body = b""
         repeated = {}
         for name, value in headers:
             if name.lower() not in _NOT_REPEATED and value.isprintable():
                 repeated[name.lower()] = value
-        if repeated.pop("authorization", None) is not None:
-            rest = f' -H "Authorization: Bearer $TOKEN"{rest}'  # which a shell reads
+        has_token = repeated.pop("authorization", None) is not None
         curl = command(
             method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
         )
-        return Shown(method, path, curl + rest if curl else "")
+        if curl and has_token:
+            curl += ' -H "Authorization: Bearer $TOKEN"'  # which a shell reads
+        return Shown(method, path, curl or "")
 
     def finding(
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
