@@ -25,7 +25,8 @@ class Cleanup:
         self.tag = tag
         self._catalogue, self._target = catalogue, target
         self._made: list[Made] = []
-        self._noted: set[str] = set()  # ids of all records that were ever made
+        self.noted: set[str] = set()
+        """Ids of all records that were ever made."""
         self.is_cut_short = False
         """Whether there may be more records than those that are known."""
 
@@ -42,12 +43,7 @@ class Cleanup:
         is_below = "{" in operation.path
         if resource is not None and not is_below and answer.is_success and isinstance(ident, str):
             made[ident] = resource
-            self._noted.add(ident)
-
-    @property
-    def has_made(self) -> bool:
-        """Whether the run has made a record."""
-        return bool(self._noted)
+            self.noted.add(ident)
 
     @property
     def left_behind(self) -> list[str]:
@@ -98,7 +94,7 @@ class Cleanup:
             answer = await self._target.ask("GET", listing.path, query=query)
             entries = entries_of(answer.json())
             own = {str(each["id"]) for each in entries if self.tag in str(each)}
-            made |= dict.fromkeys(own - self._noted, resource)
-            self._noted |= own
+            made |= dict.fromkeys(own - self.noted, resource)
+            self.noted |= own
             if len(entries) < _PAGE or not own:
                 return

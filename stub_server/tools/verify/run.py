@@ -68,7 +68,7 @@ class Runner(Run):
         except Away as error:
             self.away = str(error)
         target.until = monotonic() + TIDYING
-        if self.unanswered or self.cleanup.has_made:
+        if self.unanswered or self.cleanup.noted:
             with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
                 await self.cleanup.finish()
         await target.close()
@@ -86,11 +86,10 @@ class Runner(Run):
             if self.options.write or operation.method == "GET":
                 asked.append(operation)
         self.kind, self.closed = await rights_of(self.target, asked, self.unknown_id)
-        nowhere = [*self._nowhere()]
-        answers = await together(*(self.target.send(each, TRIES) for each in nowhere))
-        for each in map(Exchange, nowhere, answers):
-            for found in self.conformity.findings(each, None):
-                self.findings.append(self.showing.finding(found, each, None, "rejects"))
+        nowhere = Request("GET", "/v2/verify-unknown", "", bearer(self.options.token))
+        seen = Exchange(nowhere, await self.target.send(nowhere, TRIES))
+        for found in self.conformity.findings(seen, None):
+            self.findings.append(self.showing.finding(found, seen, None, "rejects"))
         if self.options.write:
             await self._learn_limits()
         waiting = [*self._chains()]
@@ -105,15 +104,6 @@ class Runner(Run):
                 self._progress(done, total)
 
         await together(*(worker() for _ in range(AT_ONCE)))
-
-    def _nowhere(self) -> Iterator[Request]:
-        """A path and a method that the contract does not have, this of unknown records."""
-        headers = bearer(self.options.token)
-        yield Request("GET", "/v2/verify-unknown", "", headers)
-        for resource in self.catalogue.resources.values() if self.options.write else ():
-            path = resource.at(self.unknown_id)
-            if "PATCH" not in self.document.routed(path)[0]:
-                yield Request("PATCH", path, "", headers)
 
     async def _learn_limits(self) -> None:
         """Learn whether the credential is limited to some projects: then it cannot create one."""

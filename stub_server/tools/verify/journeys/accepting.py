@@ -104,10 +104,6 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
         if seen.has_departed:  # what the backend has is no longer what the twins have
             builder.present.clear()
             break
-    longest = builder.document.resolve(operation.parameters[number].schema).get("maxLength")
-    if longest is not None:
-        long, other = builder.variants.text(longest + 1), builder.variants.renewed(body)
-        yield probe("rejects", f"{_KEY}: too long", other, long)
 
 
 def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
