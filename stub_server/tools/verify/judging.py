@@ -112,23 +112,24 @@ class Judge:
         return Finding(kind, pointer, f"{about.id} · {title}.", expected, got, about.id, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        refusal = target if twin.is_success else twin
-        code, expected = code_of(target.json()), str(code_of(twin.json()))
         title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
+        got, expected = str(code_of(target.json())), str(code_of(twin.json()))
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in _INVALID else probe.suspect
         if target.status == twin.status:
-            if target.is_success or str(code) == expected:
+            if target.is_success or got == expected:
                 return
-            named = f"with the code {code}" if code else "without a code"
-            kind, title = "error-code", f"{probe.learns}: {target.status} {named}"
-        elif target.is_success is twin.is_success:
-            is_credential = suspect in _REFUSED.values() and not twin.is_success
-            kind = suspect if is_credential else "wrong-status"
+            kind, title = "error-code", f"{probe.learns}: {target.status} with the code {got}"
+        elif twin.is_success and target.is_success:
+            kind = "wrong-status"
+        elif twin.is_success:
+            known = self._run.kinds.get(got, "stricter")
+            kind = _REFUSED.get(target.status) or suspect or known
+        elif target.is_success:
+            known = self._run.kinds.get(expected, "laxer")
+            kind = _REFUSED.get(twin.status) or suspect or known
         else:
-            other = "stricter" if twin.is_success else "laxer"
-            known = self._run.kinds.get(str(code_of(refusal.json())), other)
-            kind = _REFUSED.get(refusal.status) or suspect or known
+            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         yield self._found(kind, probe, self._run.showing.said(twin), title)
 
     def _values(

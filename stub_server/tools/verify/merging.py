@@ -20,7 +20,6 @@ from .findings import (
     Divergence,
     Finding,
     Report,
-    contract_of,
     listed,
 )
 from .showing import Showing
@@ -102,9 +101,10 @@ class Ledger:
                 if name in rows:
                     rows[name][group] = "diverges"
         shown = [each for each in divergences if each.fingerprint not in known]
+        contract = self.document.identity
         reached, reachable = len(documented & self.pairs), len(documented) - beyond
         return Report(
-            contract=contract_of(self.document),
+            contract=f"{contract['version']} {contract['digest'][:12]}",
             coverage=round(100 * reached / (reachable or 1), 1),
             rows=rows,
             divergences=shown,

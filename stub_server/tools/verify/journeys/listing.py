@@ -223,7 +223,7 @@ def _found(value: Any, name: str) -> Any:
 
 def _anything(builder: Builder, listing: Operation) -> Journey:
     """A list of whatever there is, of which some records are compared with their entries."""
-    seen = yield _alone(builder, listing, "a list", builder.path(listing), **_ALL)
+    seen = yield builder.probe(listing, "accepts", "a list", query=_ALL, is_alone=True)
     known = entries_of(seen.target.json())
     shown = known[len(known) // 2] if known else {}
     yield from _lists(builder, listing, _ALL, shown, is_alone=True)
@@ -238,14 +238,10 @@ def _records(builder: Builder, resource: Resource, known: list[Any]) -> Journey:
         key = {resource.key: quote(str(entry["id"]), safe="")}
         for about in builder.reads_about(resource):
             path = builder.path(about, **key)
-            seen = yield _alone(builder, about, "a record of the list", path)
+            learns = "a record of the list"
+            seen = yield builder.probe(about, "accepts", learns, path=path, is_alone=True)
             record = record_of(seen.target.json()) if about == resource.read else {}
             for member in sorted(entry.keys() & record.keys()):
                 if entry[member] != record[member]:
                     title = f"{member} differs between the list and the record"
                     yield Flaw("value", title, "the same value")
-
-
-def _alone(builder: Builder, operation: Operation, learns: str, path: str, **query: str) -> Probe:
-    """A request that no twin gets: it has none of the target's records."""
-    return builder.probe(operation, "accepts", learns, path=path, query=query, is_alone=True)

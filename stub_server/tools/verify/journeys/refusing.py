@@ -64,8 +64,6 @@ def _limited(builder: Builder, operation: Operation, keys: Resource, scopes: lis
     project = builder.catalogue.resources.get("projectId")
     if project not in needs or operation.scheme == "jwt":
         return
-    if any(costs(kind.create) or not builder.may(kind.create) for kind in needs):
-        return
     other, role = f"{project.role} other", f"{keys.role} limited"
     yield from builder.ready(project, other)
     yield from builder.ready(keys, role, scopes=scopes, allowed_projects=[placeholder(other)])
