@@ -171,7 +171,7 @@ class Comparing:
             if target != role:
                 wanted = Words("the id of the record in the request") if target else first
                 yield Difference(place, wanted, target, "reference")
-        elif is_id(target) and not self._roles.is_known(first):
+        elif is_id(target):
             self._roles.pair(Names(target, first, second))
 
     def _instant(self, place: Steps, target: Any, one: float) -> Iterator[Difference]:

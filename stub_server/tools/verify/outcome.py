@@ -52,13 +52,13 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    archive, began = read(file, url), monotonic()
+    (exchanges, left_out), began = read(file, url), monotonic()
     observed = Observed(url or "recorded traffic", "har", overlays)
-    for exchange in archive.exchanges:
+    for exchange in exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began, known)
-    left_out = sorted(archive.left_out.items())
-    report.notes = [f"Not judged: {count:,} ({reason})." for reason, count in left_out]
+    for reason, count in sorted(left_out.items()):
+        report.notes.append(f"Not judged: {count:,} ({reason}).")
     if not observed.requests and not observed.findings:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
         raise UnusableInput(" ".join([message, *report.notes]))

@@ -149,10 +149,6 @@ class Roles:
         found = self._by_first.get(first)
         return found.target if found is not None and found.second == second else None
 
-    def is_known(self, first: str) -> bool:
-        """Whether the target's text for one of the first twin is known."""
-        return first in self._by_first
-
     def spelled(self, value: Any, party: int) -> Any:
         """A value with its roles replaced for one party: 0 is the target.
 

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.text import host_name, is_local
 from ...server.layers.access import is_from_elsewhere
+from ...server.layers.forwarding import LOST
 from ...server.request import OF_CONNECTIONS
 from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
@@ -26,15 +27,6 @@ OWN = "/_proxy/"
 """Paths below it are answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
 _LAST_STATUS = 599  # that uvicorn can write
-# Of a connection that was reset, uvloop has no socket, and looking at it raises one of the first
-# two.
-_LOST = (
-    AttributeError,
-    ValueError,
-    httpcore2.ConnectTimeout,
-    httpcore2.NetworkError,
-    httpcore2.ProtocolError,
-)
 
 
 class Passed(NamedTuple):
@@ -110,7 +102,7 @@ class Proxy:
                 status, headers = answer.status, answer.headers
         except _Left:
             return
-        except _LOST as error:
+        except LOST as error:
             failure = str(error) or type(error).__name__
         took = perf_counter() - began
         request = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
