@@ -2,6 +2,7 @@
 pointers to both; and where answers have them.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -53,8 +54,8 @@ class Resource:
 
 def role_of(parameter: str) -> str:
     """`projectId` -> `the project`, `apiKeyId` -> `the api key`."""
-    stem = parameter.removesuffix("Id")
-    return "the " + "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in stem)
+    words = re.sub("([A-Z])", r" \1", parameter.removesuffix("Id"))
+    return f"the {words.lower()}"
 
 
 class Catalogue:
@@ -99,13 +100,14 @@ class Catalogue:
             above = {o.method: o for o in operations if o.path == folder}
             shown = next(filter(None, map(self._shown_by, here.values())), "")
             made = self._shown_by(above["POST"]) if "POST" in above else shown
+            name = shown or made
             creates = []
             for each in operations:
                 if each.method == "POST" and last not in each.path:
                     creates += [each] if made and self._shown_by(each) == made else []
             if creates:
                 found[key] = Resource(
-                    shown or made,
+                    name,
                     key,
                     item.path,
                     (*creates,),
@@ -113,7 +115,7 @@ class Catalogue:
                     above.get("GET"),
                     here.get("PUT") or here.get("PATCH"),
                     here.get("DELETE"),
-                    self.document.lifecycles.get(shown or made),
+                    self.document.lifecycles.get(name),
                 )
         return found
 

@@ -9,10 +9,6 @@ from .catalogue import Catalogue, Resource, entries_of, record_of
 from .exchange import Answer
 from .target import Away, Target, together
 
-_SEARCHED = 20  # pages of a list in which a record is looked for
-_PAGE = 100
-
-
 Made = dict[str, Resource]
 """The records that a journey has made and not deleted, by id."""
 
@@ -82,19 +78,13 @@ class Cleanup:
         return (await self._target.ask("POST", archive, b"{}")).is_success
 
     async def _search(self, resource: Resource) -> None:
-        """Note the records of a list that contain the run's tag and are not known yet.
-
-        It is read, newest first, while its pages have records of this run.
-        """
+        """Note the newest records of a list that contain the run's tag and are not known yet."""
         made, listing = self.made(), resource.list
         if listing is None or "{" in resource.create.path:
             return
-        for page in range(1, _SEARCHED + 1):
-            query = f"page={page}&limit={_PAGE}"
-            answer = await self._target.ask("GET", listing.path, query=query)
-            entries = entries_of(answer.json())
-            own = {str(each["id"]) for each in entries if self.tag in str(each)}
-            made |= dict.fromkeys(own - self.noted, resource)
-            self.noted |= own
-            if len(entries) < _PAGE or not own:
-                return
+        answer = await self._target.ask("GET", listing.path, query="limit=100")
+        for entry in entries_of(answer.json()):
+            ident = str(entry["id"])
+            if self.tag in str(entry) and ident not in self.noted:
+                made[ident] = resource
+                self.noted.add(ident)

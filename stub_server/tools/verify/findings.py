@@ -122,11 +122,6 @@ class Divergence:
         return self.shown.kind
 
     @property
-    def operation(self) -> str:
-        """The first of its operations, empty for an unknown path."""
-        return next(iter(self.operations), "")
-
-    @property
     def cases(self) -> list[tuple[str, str]]:
         """The pairs of operation and group in which it was found."""
         return list(dict.fromkeys((each.operation, each.group) for each in self.findings))

@@ -135,9 +135,10 @@ class Judge:
     def _values(
         self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
     ) -> Iterator[Finding]:
-        body, is_own = target.json(), probe.narrowed
-        if not is_list(probe.operation):
-            is_own = _is_own(probe)
+        body, names_own = target.json(), any(roles_in([probe.path, *probe.query.values()]))
+        is_own = probe.makes or probe.operation.method != "GET" or names_own
+        if is_list(probe.operation):
+            is_own = probe.narrowed
         # which records are on a page depends on the order of those of one instant
         if probe.is_alone or body is None or not is_own or probe.suspect == "paging":
             return
@@ -182,13 +183,6 @@ class Judge:
             case "idempotency":
                 return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
-
-
-def _is_own(probe: Probe) -> bool:
-    """Whether an answer is about what the journey made."""
-    if probe.makes or probe.operation.method != "GET":
-        return True
-    return any(roles_in([probe.path, *probe.query.values()]))
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:

@@ -15,7 +15,7 @@ from ...core.problem import UnusableInput
 from ...core.record import Body
 from ...settings import Overlays
 from .findings import CLASSES, Report
-from .forms import FORMS, notes, overlay, rendered
+from .forms import FORMS, rendered
 from .har import read
 from .observed import Observed
 from .options import Options
@@ -104,9 +104,9 @@ def written(
     Raises UnusableInput.
     """
     if corrections is not None:
-        save(corrections, overlay(report))
+        save(corrections, rendered("overlay.yaml", report=report))
     for form, file in forms:
-        text = rendered(form, report)
+        text = rendered(FORMS[form], report=report)
         if file is None:
             yield text
         else:
@@ -120,7 +120,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     Raises UnusableInput if nothing was learned.
     """
     options = run.options
-    classes = (options.classes or CLASSES.keys()) - {*options.skip}
+    classes = (CLASSES.keys() & {*options.only} or CLASSES.keys()) - {*options.skip}
     divergences = []
     for each in run.divergences():
         is_chosen = not each.operations or {*each.operations} & {*run.chosen}
@@ -141,7 +141,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         unreached=unreached,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
-        notes=notes(run),
+        notes=rendered("notes.txt", run=run).splitlines(),
     )
     if report.divergences and not run.is_interrupted:
         report.exit = _DIVERGES

@@ -150,8 +150,8 @@ class Showing:
         contract lists.
         """
         name, _, value = member.partition("=")
-        _, node = ("", {}) if operation is None else queried(operation).get(name, ("", {}))
-        schema = self._document.resolve(node)
+        known = {} if operation is None else queried(operation)
+        schema = self._document.resolve(known[name][1]) if name in known else {}
         is_plain = schema.get("type") in _PLAIN or "enum" in schema
         return f"{name}={value if is_plain else '…'}"
 

@@ -107,21 +107,22 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
 
 
 def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
-    """The values at the limits of a body, as many in one request as the backend accepts together;
-    then those beyond, and bodies that are no JSON object.
+    """The values beyond the limits of a body; then those at them, as many in one request as the
+    backend accepts together, and bodies that are no JSON object.
     """
     schema = operation.body or {}
     variants = [*builder.variants.of_body(schema, body_of(operation), body)]
     # Each document makes a customer that stays behind.
     accepted = [each for each in variants if each.is_accepted and each.place[-1] != "document"]
-    _begin(builder, operation)
-    for group in builder.variants.groups(schema, body, accepted):
-        yield from _together(builder, operation, body, group)
-    _begin(builder, operation)
+    moved = builder.resource_of(operation)
+    if moved is not None and moved.lifecycle is not None and operation not in moved.creates:
+        builder.present.pop(moved.role, None)  # one in its last state takes no other change
     for variant in variants:
         if not variant.is_accepted:
             sent = applied(body, [variant])
             yield builder.write(operation, sent, variant.tries, variant.pointer, group="rejects")
+    for group in builder.variants.groups(schema, body, accepted):
+        yield from _together(builder, operation, body, group)
     content = pointer_of(operation, "requestBody", "content")
     for media, raw, tries in (
         ("text/plain", b"verify", "a body that is not JSON"),
@@ -129,13 +130,6 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
         (JSON, b"[]", "a list in place of an object"),
     ):
         yield builder.probe(operation, "rejects", tries, content, body=raw, media=media)
-
-
-def _begin(builder: Builder, operation: Operation) -> None:
-    """Have what moves a record change another one: one in its last state takes no other change."""
-    moved = builder.resource_of(operation)
-    if moved is not None and moved.lifecycle is not None and operation not in moved.creates:
-        builder.present.pop(moved.role, None)
 
 
 def _together(
