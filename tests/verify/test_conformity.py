@@ -3,7 +3,6 @@ and its place.
 """
 
 from copy import deepcopy
-from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -140,17 +139,3 @@ def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:
     assert "the-token-of-a-shop" not in shown
     assert '"Authorization: Bearer $TOKEN"' in shown
     assert "Lena" in shown
-
-
-def test_the_order_of_headers_does_not_matter(conformity: Conformity) -> None:
-    headers = HEADERS | {"Location": "/v2/customers/1", "X-Of-The-Backend": "1"}
-    for body, lacking in product(
-        (example("CustomerPersonCreated"), {"customer": {}}), (None, "Location", "Content-Type")
-    ):
-        sent = [(name, value) for name, value in headers.items() if name != lacking]
-        told = [
-            kinds(found(conformity, exchange("POST", CUSTOMERS, 201, body, dict(order))))
-            for order in permutations(sent)
-        ]
-        assert all(each == told[0] for each in told)
-        assert bool(told[0]) is (lacking is not None or "id" not in body["customer"])
