@@ -52,18 +52,17 @@ class Run(Ledger):
         self.away = ""
         """A clause that says why the target could not be asked any more."""
         self.is_late, self.is_interrupted = False, False
-        self.defaults = _defaults(document)
-        codes = [str(key.code) for keys in document.unique.values() for key in keys]
-        self.kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
-        """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
 
 
 class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.defaults, run.created)
+        self.comparing = Comparing(roles, _defaults(run.document), run.created)
         self._run = run
+        codes = [str(key.code) for keys in run.document.unique.values() for key in keys]
+        self._kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
+        """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         self.has_strange = False
         """Whether only one side has a record of this journey, or a change of one: figures and
         searches show it.
@@ -123,10 +122,10 @@ class Judge:
         elif twin.is_success and target.is_success:
             kind = "wrong-status"
         elif twin.is_success:
-            known = self._run.kinds.get(got, "stricter")
+            known = self._kinds.get(got, "stricter")
             kind = _REFUSED.get(target.status) or suspect or known
         elif target.is_success:
-            known = self._run.kinds.get(expected, "laxer")
+            known = self._kinds.get(expected, "laxer")
             kind = _REFUSED.get(twin.status) or suspect or known
         else:
             kind = suspect if suspect in _REFUSED.values() else "wrong-status"

@@ -143,7 +143,7 @@ class Ledger:
         ignored, lost = set[tuple[str, str]](), dict[tuple[str, str], Finding]()
         members = [(each, self._member(each)) for each in self.findings]
         for each, member in members:
-            if each.kind in ("filter", "sort"):
+            if each.kind in ("filter", "sort") and member.startswith("?"):
                 ignored.add((each.operation, member))
             elif each.kind == "not-persisted":
                 lost[self._tag(each), member] = each
@@ -159,7 +159,7 @@ class Ledger:
             elif each.kind == "schema" and each.pointer.endswith(f"/properties/{member}"):
                 # what answers lack may not be stored
                 each = lost.get((self._tag(each), member), each)
-            elif each.kind == "laxer" and member and (operation, member) in ignored:
+            elif each.kind == "laxer" and (operation, member) in ignored:
                 each = replace(each, kind="filter")
             yield each
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...contract.document import JSON, Operation
+from ...contract.document import Operation
 from ...contract.formats import is_uuid
 from ...core.record import Body
 from .catalogue import (
@@ -31,6 +31,8 @@ GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong cred
 Others are of API keys.
 """
 UNKNOWN = UNKNOWN_ID.strip("{}")
+QUIET = "quiet"
+"""The group of probes of which a refusal is no finding: what follows finds its cause."""
 MEMBERS = {"the public key": "the api key"}
 """Roles of members of records, by those of the records."""
 SETUP = "setup"
@@ -54,7 +56,6 @@ class Probe:
       from then on.
     - `narrowed`: the list has only the journey's own records.
     - `is_alone`: it is sent to the target only, which is to accept it.
-    - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
 
     operation: Operation
@@ -65,7 +66,6 @@ class Probe:
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     credential: str = GIVEN
     suspect: str = ""
@@ -73,7 +73,6 @@ class Probe:
     keeps: bool = False
     narrowed: bool = False
     is_alone: bool = False
-    is_quiet: bool = False
 
 
 class Flaw(NamedTuple):

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from ...contract.document import JSON
 from .catalogue import pointer_of, record_of
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer
@@ -18,6 +19,7 @@ from .judging import Judge, Run
 from .probes import (
     GIVEN,
     NONE,
+    QUIET,
     UNKNOWN,
     WRONG,
     Builder,
@@ -179,7 +181,7 @@ class Walk:
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
                 findings = judged()
-        if not probe.is_quiet or answer.is_success:
+        if probe.group != QUIET or answer.is_success:
             self._run.findings += findings
         seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
         self._run.answered(operation.id, answer.status, probe.group, probe.about.id)
@@ -202,12 +204,12 @@ class Walk:
         """The request to one party: 0 is the target."""
         parts = [probe.path, probe.query, probe.headers, probe.body, placeholder(probe.credential)]
         path, query, named, body, token = self._roles.spelled(parts, party)
+        if body is not None:
+            named = {"Content-Type": JSON, **named}
+            body = body if isinstance(body, bytes) else orjson.dumps(body)
         headers = (*named.items(),)
         if token:
             headers += bearer(token)
-        if body is not None:
-            headers += (("Content-Type", probe.media),)
-            body = body if isinstance(body, bytes) else orjson.dumps(body)
         return Request(
             probe.operation.method, path, urlencode(query, quote_via=quote), headers, body or b""
         )

@@ -7,7 +7,7 @@ from ....contract.document import JSON, Operation
 from ....contract.pointers import below
 from ....core.record import Body
 from ..catalogue import body_of, pointer_of
-from ..probes import Asked, Builder, Journey, Probe, Seen, placeholder
+from ..probes import QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
 from ..variants import Variant, applied
 from .listing import listed
 
@@ -129,7 +129,9 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
         (JSON, b'{"name": ', "incomplete JSON"),
         (JSON, b"[]", "a list in place of an object"),
     ):
-        yield builder.probe(operation, "rejects", tries, content, body=raw, media=media)
+        yield builder.probe(
+            operation, "rejects", tries, content, body=raw, headers={"Content-Type": media}
+        )
 
 
 def _together(
@@ -138,7 +140,7 @@ def _together(
     """Send values together; if they are refused, each alone."""
     if len(group) > 1:
         learns = f"{len(group)} members with other values"
-        seen = yield builder.write(operation, applied(body, group), learns, is_quiet=True)
+        seen = yield builder.write(operation, applied(body, group), learns, group=QUIET)
         if seen.both_accept:
             return
     for each in group:
