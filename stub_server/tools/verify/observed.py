@@ -70,8 +70,8 @@ class Observed(Ledger):
             seconds=seconds,
             requests=self.requests,
         )
-        seen = {name: row for name, row in report.rows.items() if name in self.groups}
-        report.rows = seen
+        rows = report.rows.items()
+        report.rows = {name: row for name, row in rows if name in self.groups}
         report.exit = 1 if report.divergences else 0 if self.findings or self.requests else 3
         return report
 

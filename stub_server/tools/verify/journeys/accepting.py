@@ -114,15 +114,17 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
     variants = [*builder.variants.of_body(schema, body_of(operation), body)]
     # Each document makes a customer that stays behind.
     accepted = [each for each in variants if each.is_accepted and each.place[-1] != "document"]
-    moved = builder.resource_of(operation)
+    moved, role = builder.resource_of(operation), ""
     if moved is not None and moved.lifecycle is not None and operation not in moved.creates:
-        builder.present.pop(moved.role, None)  # one in its last state takes no other change
+        role = moved.role  # one in its last state takes no other change
+    builder.present.pop(role, None)
     for variant in variants:
         if not variant.is_accepted:
             sent = applied(body, [variant])
             yield builder.write(operation, sent, variant.tries, variant.pointer, group="rejects")
     for group in builder.variants.groups(schema, body, accepted):
         yield from _together(builder, operation, body, group)
+    builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")
     for media, raw, tries in (
         ("text/plain", b"verify", "a body that is not JSON"),
