@@ -20,10 +20,10 @@ from .showing import outlined
 MOST = 20  # findings of one kind in one exchange
 DEEPEST = 100  # levels of a body
 _MOST_ERRORS = 1_000  # of a body that are looked at
-_UNJUDGED = frozenset(("HEAD", "OPTIONS"))
-_ABSENT = frozenset((404, 405, 501))
-_NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
-_BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
+_UNJUDGED = ("HEAD", "OPTIONS")
+_ABSENT = (404, 405, 501)
+_NO_ROUTE = ("route_not_found", "method_not_allowed", "not_implemented")
+_BEFORE_OPERATIONS = (408, 413, 414, 429, 431)
 
 
 class _Departure(NamedTuple):

@@ -36,7 +36,7 @@ from .target import TRIES
 from .twin import Fork
 
 _PAUSES = (0.1, 0.3, 0.6, 1.0)  # seconds before a read is repeated
-_SETTLING = frozenset(("not-persisted", "not-deleted", "figures", "filter", "value", "stricter"))
+_SETTLING = ("not-persisted", "not-deleted", "figures", "filter", "value", "stricter")
 """Classes that a read may find only because a change does not show yet."""
 _ROLES = {"id": "{}", "private_key": "{} secret", "public_key": "the public key"}
 """The roles that members of a new record play."""
