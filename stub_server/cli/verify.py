@@ -122,7 +122,7 @@ def _sent(
             showing = Showing(run.document)
             asyncio.run(run.run())
             report = of_run(run, hidden, coverage)
-            if corrects and not run.end.away and not run.end.is_interrupted:
+            if corrects and not run.away and not run.is_interrupted:
                 asyncio.run(correct_run(run, report, progress))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
@@ -217,7 +217,7 @@ def _serve(target: str, port: int, watching: Watching) -> None:
     from ..tools.verify.proxy import OWN, Proxy
     from .listening import listen
 
-    server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
+    server = uvicorn.Server(Proxy(target, watching.passed, watching.archive).config())
 
     def end(*_: object) -> None:
         server.should_exit = True

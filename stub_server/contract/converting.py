@@ -1,12 +1,8 @@
 """Fills in what data of another contract lacks, and lists what does not fit the served one."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from hashlib import sha256
 from itertools import chain, islice
 from typing import Any, NamedTuple
-
-import orjson
 
 from ..core.record import has_more_values
 from .document import Document
@@ -30,13 +26,6 @@ class Converter:
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self.document, self.schemas = document, schemas
         self._validators: dict[int, Validator] = {}
-
-    @cached_property
-    def contract(self) -> dict[str, str]:
-        """Which contract this is: its version, and the digest of the whole document."""
-        raw = self.document.raw
-        digest = sha256(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        return {"version": str(raw["info"]["version"]), "digest": digest}
 
     def fits(self, schema: Json, value: Json) -> bool:
         """Whether a value keeps a schema."""

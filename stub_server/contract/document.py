@@ -5,8 +5,11 @@ events and scopes.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from itertools import chain
 from typing import Any, NamedTuple
+
+import orjson
 
 from ..core.record import UniqueKey
 from .lifecycles import Changes, Lifecycle, Names, lifecycle_of
@@ -246,6 +249,12 @@ class Document:
             if found is not None:
                 return operations, dict(zip(names, found.groups(), strict=True))
         return {}, {}
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Which contract this is: its version, and the digest of the whole document."""
+        digest = sha256(orjson.dumps(self.raw, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return {"version": str(self.raw["info"]["version"]), "digest": digest}
 
     def schema(self, name: str) -> Json:
         """A schema of the components. Raises ContractError where there is none."""

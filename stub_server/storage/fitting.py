@@ -61,7 +61,7 @@ class Fitting:
     def __init__(self, rules: Rules, digest: str) -> None:
         """`digest` is that of the contract that the data is of, empty where it is of several."""
         self._rules, self._converter = rules, rules.converter
-        self.is_other = digest != rules.converter.contract["digest"]
+        self.is_other = digest != rules.converter.document.identity["digest"]
         self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
 
     def reasons(self, sandbox: Sandbox) -> list[str]:

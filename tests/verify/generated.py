@@ -13,7 +13,7 @@ from orjson import dumps
 from stub_server.contract.document import Document, Operation
 from stub_server.contract.source import Json
 from stub_server.domain.cpf import cpf_with_check_digits
-from stub_server.tools.verify.catalogue import Catalogue, Resource, at, queried
+from stub_server.tools.verify.catalogue import Catalogue, Resource, at, is_list, queried, record_of
 from stub_server.tools.verify.exchange import Answer, Request
 
 from .backend import (
@@ -59,7 +59,7 @@ def _all(catalogue: Catalogue, operation: Operation) -> Found:
             yield from _of_records(catalogue, resource, operation)
         if f"{{{resource.key}}}" in operation.path:
             yield from _moves(catalogue, resource, operation)
-    for name, (_, schema) in queried(operation).items() if catalogue.entries_at(operation) else ():
+    for name, (_, schema) in queried(operation).items() if is_list(operation) else ():
         if name == "sort":
             for option in schema["enum"]:
                 yield f"missorts {option}", "sort", partial(_missorts, operation, option)
@@ -80,7 +80,7 @@ def _all(catalogue: Catalogue, operation: Operation) -> Found:
 def _of_records(catalogue: Catalogue, resource: Resource, operation: Operation) -> Found:
     document = catalogue.document
     for path in shown_members(catalogue, resource, operation):
-        member, loses = ".".join(path), partial(_loses, catalogue, resource, operation, path)
+        member, loses = ".".join(path), partial(_loses, resource, operation, path)
         lost = initial(document, document.schema(resource.schema), path)
         kinds = "not-persisted schema" if lost is _GONE else "not-persisted"
         yield f"drops {member}", kinds, partial(loses, lost)
@@ -88,10 +88,8 @@ def _of_records(catalogue: Catalogue, resource: Resource, operation: Operation) 
             yield f"keeps {member}", "not-persisted", loses
     for key in document.unique.get(resource.schema, ()):
         if key.code and len(key.members) == 1:
-            member, shares = (
-                key.members[0],
-                partial(_shares, catalogue, operation, key.members[0], key.code),
-            )
+            member = key.members[0]
+            shares = partial(_shares, operation, member, key.code)
             yield f"shares {member}", "uniqueness", shares
             for ignored in key.ignores:
                 yield f"spells {member} {ignored}", "uniqueness", partial(shares, ignored)
@@ -238,17 +236,10 @@ class Slot(NamedTuple):
         return with_json(request, body)
 
 
-def _record(catalogue: Catalogue, operation: Operation, answer: Answer) -> Json:
-    place = catalogue.record_at(operation)
-    return at(json_of(answer), place[0]) if place else {}
-
-
 # -- acts
 
 
-def _loses(
-    catalogue: Catalogue, resource: Resource, operation: Operation, path: Path, *lost: Any
-) -> Act:
+def _loses(resource: Resource, operation: Operation, path: Path, *lost: Any) -> Act:
     """A member is not stored: it is what was `lost` from then on, or else what it was before."""
     shown, writers = Shown(path), [*resource.creates, *filter(None, (resource.update,))]
 
@@ -260,7 +251,7 @@ def _loses(
             and answer.status < 300
             and value_of(json_of(request), path) is not _GONE
         ):
-            ident = _record(catalogue, writer, answer)["id"]
+            ident = record_of(json_of(answer))["id"]
             shown.instead.pop(ident, None)
             if writer is operation:
                 shown.instead[ident] = lost[0] if lost else shown.seen.get(ident, _GONE)
@@ -271,9 +262,7 @@ def _loses(
     return act
 
 
-def _shares(
-    catalogue: Catalogue, operation: Operation, member: str, code: str, ignored: str = ""
-) -> Act:
+def _shares(operation: Operation, member: str, code: str, ignored: str = "") -> Act:
     """A second record may have the value, or only the value in a spelling that differs in
     what is `ignored`.
     """
@@ -297,7 +286,7 @@ def _shares(
             if not ignored or (value not in sent and spelled[ignored]):
                 answer = await ask(with_json(request, body | {member: _fresh(member, value)}))
                 if answer.status < 300:
-                    shown.instead[_record(catalogue, operation, answer)["id"]] = value
+                    shown.instead[record_of(json_of(answer))["id"]] = value
         elif answer.status < 300:
             sent.add(value)
         return shown.show(answer)

@@ -208,21 +208,6 @@ async def member_renamed(request: Request, ask: Ask) -> Answer:
     )
 
 
-@mutant("schema", "createOrder", "createPixOrder", "getOrder", "listOrders")
-async def member_of_another_type(request: Request, ask: Ask) -> Answer:
-    """The total of an order is text, such as "49.90"."""
-
-    def change(it: dict[str, Any]) -> dict[str, Any]:
-        return it | {"totalAmount": f"{it['totalAmount']:.2f}"} if "totalAmount" in it else it
-
-    answer = await ask(request)
-    return (
-        rewritten(answer, change)
-        if request.path.startswith("/v2/orders") and answer.status < 300
-        else answer
-    )
-
-
 @mutant("value", "createCustomer", "getCustomer", "listCustomers", "updateCustomer")
 async def change_not_dated(request: Request, ask: Ask) -> Answer:
     """The `updatedAt` of a customer stays what it was when the customer was made."""
@@ -275,13 +260,3 @@ async def operation_missing(request: Request, ask: Ask) -> Answer:
     """Projects have no statistics."""
     is_so = is_for(request, "GET", "/v2/projects/{id}/stats")
     return await ask(request._replace(path="/v2/nowhere") if is_so else request)
-
-
-@mutant("missing-operation", "updateCustomer")
-async def update_missing(request: Request, ask: Ask) -> Answer:
-    """Customers cannot be changed, which the source document shows."""
-    return await ask(
-        request._replace(path="/v2/nowhere")
-        if is_for(request, "PUT", "/v2/customers/{id}")
-        else request
-    )

@@ -41,7 +41,7 @@ def proxying(target: str) -> Iterator[Proxied]:
     """
     lines: list[str] = []
     watching = Watching(target, lines.append)
-    server = uvicorn.Server(Proxy(target, watching.passed, watching.own).config())
+    server = uvicorn.Server(Proxy(target, watching.passed, watching.archive).config())
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()

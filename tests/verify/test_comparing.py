@@ -47,13 +47,6 @@ def test_instants_are_compared_by_their_distance_from_the_first_created() -> Non
     assert [] == found(judge, late, twin, twin, took=120)
 
 
-def test_instants_of_a_clock_that_does_not_move_are_not_compared() -> None:
-    judge, target = comparing(), {"createdAt": iso(NOW), "updatedAt": iso(NOW)}
-    for later in (0, 2, 20):
-        twin = {"createdAt": iso(NOW), "updatedAt": iso(NOW + later)}
-        assert [] == found(judge, target, twin, twin)
-
-
 def test_only_what_was_written_to_a_record_is_not_persisted() -> None:
     judge, twin = comparing(), {"id": "1", "type": "cpf", "metadata": {"a": 1}, "lists": ["x", "y"]}
     judge.wrote(document().operations["createCustomer"], "1", {"metadata": {"a": 1}})

@@ -3,7 +3,6 @@ and its place.
 """
 
 from copy import deepcopy
-from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -27,21 +26,13 @@ def conformity() -> Conformity:
 
 def found(conformity: Conformity, exchange: Exchange) -> list[Finding]:
     request, showing = exchange.request, Showing(document())
-    method = "GET" if request.method == "HEAD" else request.method
-    operation = document().routed(request.path)[0].get(method)
+    operation = document().routed(request.path)[0].get(request.method)
     findings = conformity.findings(exchange, operation)
     return [showing.finding(each, exchange, operation, "accepts") for each in findings]
 
 
 def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(each.kind, each.pointer) for each in findings]
-
-
-def test_head_has_the_headers_of_get_and_no_body(conformity: Conformity) -> None:
-    assert [] == found(conformity, exchange("HEAD", CUSTOMERS, 200, b""))
-    assert ["missing-header"] == [
-        each.kind for each in found(conformity, exchange("HEAD", CUSTOMERS, 200, b"", {}))
-    ]
 
 
 def without(body: Any, name: str) -> Any:
@@ -148,17 +139,3 @@ def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:
     assert "the-token-of-a-shop" not in shown
     assert '"Authorization: Bearer $TOKEN"' in shown
     assert "Lena" in shown
-
-
-def test_the_order_of_headers_does_not_matter(conformity: Conformity) -> None:
-    headers = HEADERS | {"Location": "/v2/customers/1", "X-Of-The-Backend": "1"}
-    for body, lacking in product(
-        (example("CustomerPersonCreated"), {"customer": {}}), (None, "Location", "Content-Type")
-    ):
-        sent = [(name, value) for name, value in headers.items() if name != lacking]
-        told = [
-            kinds(found(conformity, exchange("POST", CUSTOMERS, 201, body, dict(order))))
-            for order in permutations(sent)
-        ]
-        assert all(each == told[0] for each in told)
-        assert bool(told[0]) is (lacking is not None or "id" not in body["customer"])

@@ -30,7 +30,7 @@ HOSTILE_FINDING = finding(
 
 
 def rendered(form: str, *findings: Finding, overlay: Any = None) -> str:
-    return forms.rendered(form, report(*findings, overlay=overlay))
+    return forms.rendered(FORMS[form], report=report(*findings, overlay=overlay))
 
 
 def as_json(*findings: Finding, overlay: Any = None) -> Any:

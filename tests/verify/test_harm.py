@@ -50,7 +50,7 @@ def accepted(run: Watched) -> list[Exchange]:
 def shown(run: Watched) -> str:
     """Every form of the report, one after the other."""
     report = of_run(run.run, (), 90)
-    return "\n".join(rendered(form, report) for form in FORMS)
+    return "\n".join(rendered(form, report=report) for form in FORMS.values())
 
 
 @pytest.mark.promise("verify-only-reads")

@@ -120,7 +120,7 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
         assert ("/v2/plans", 302) == ((found := answer_on(client)).header("location"), found.status)
     divergences = proxied.watching.report().divergences
     assert [("undocumented-status", "listCustomers")] == [
-        (each.kind, each.operation) for each in divergences
+        (each.kind, each.operations[0]) for each in divergences
     ]
 
 
@@ -158,14 +158,6 @@ def test_a_small_answer_that_unpacks_to_gigabytes_is_not_unpacked() -> None:
         tracemalloc.stop()
 
 
-def test_a_compressed_answer_is_judged_up_to_the_size_of_a_plain_one() -> None:
-    """Two megabytes of `{},` are 40 of objects, and 26 kB could be a gigabyte."""
-    answer = (("Content-Encoding", "gzip"),)
-    for size, is_read in ((1_900_000, True), (2_200_000, False)):
-        packed = gzip.compress(bytes(size))
-        assert is_read == (decoded(ExchangeAnswer(200, answer, packed)) is not None)
-
-
 def test_nobody_needs_to_read_the_lines() -> None:
     """A closed pipe ends neither the judging nor the way to the report."""
 
@@ -201,16 +193,6 @@ def test_a_name_that_was_rebound_to_this_machine_reaches_no_backend() -> None:
     ):
         answer = asked(proxied, ASKED.replace(b"localhost", b"evil.example:4601"))
     assert (403, "forbidden") == (answer.status, answer.json()["code"])
-
-
-def test_a_status_that_is_none_is_no_answer() -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(b"HTTP/1.1 600 Odd\r\nContent-Length: 0\r\n\r\n")
-
-    with speaking(play) as target, proxying(target) as proxied:
-        assert 502 == asked(proxied, ASKED).status
-    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
 
 def test_a_target_that_is_away_is_said_to_be_so() -> None:
@@ -259,7 +241,6 @@ def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
         assert 403 == own(proxied, "exchanges", more="Origin: http://evil.example\r\n").status
         elsewhere = "Sec-Fetch-Site: cross-site\r\n"  # an image has no Origin
         assert 403 == own(proxied, "exchanges", more=elsewhere).status
-        assert 404 == own(proxied, "other").status
         assert "hidden" not in "".join(proxied.lines)
 
 

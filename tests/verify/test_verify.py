@@ -69,6 +69,7 @@ def test_our_own_server_does_not_depart_from_what_is_read_whoever_asks() -> None
             pytest.param(name, marks=pytest.mark.night)
             for name in (
                 "keeps updateCustomer phones",
+                "drops updateCustomer phones",
                 "drops updateCustomer address.city",
                 "keeps updateProject metadata",
                 "keeps updatePlan status",
@@ -105,6 +106,27 @@ def test_a_change_that_is_not_dated_is_named() -> None:
         outcome = verify(url, "--only", "updateCustomer", "--settle", "0")
     assert [] == missed(outcome, [mutant], beside=0), outcome.output
     assert "updateCustomer" in outcome.divergences[0]["operations"]
+
+
+@pytest.mark.night
+def test_a_delete_that_does_nothing_is_one_cause() -> None:
+    """The counts of what holds the records depart no more; the mutant takes any key, too."""
+    mutant = every()["delete-does-nothing"]
+    with backend(mutants=[mutant.name]) as url:
+        outcome = verify(url)
+    assert [] == missed(outcome, [mutant], beside=1), outcome.output
+
+
+def test_a_filter_that_tells_case_apart_is_no_departure() -> None:
+    with backend("--scenario", "empty") as url:
+        headers = {"Authorization": f"Bearer {credential(url)}"}
+        with httpx2.Client(base_url=url, headers=headers, timeout=60, verify=NO_TLS) as api:
+            made = api.post("/v2/projects", json={"name": "Loja"}).json()["data"]["project"]
+            body = {"url": "https://verify.invalid/", "projectId": made["id"]}
+            hook = api.post("/v2/webhooks", json=body | {"events": ["order.paid"]}).json()
+            api.post(f"/v2/webhooks/{hook['webhook']['id']}/test", json={}).raise_for_status()
+        outcome = verify(url, "--only", "listWebhookLogs", writes=False)
+    assert [] == outcome.divergences, outcome.output
 
 
 @pytest.mark.night

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stub_server.tools.verify.catalogue import below
+from stub_server.contract.pointers import below
 from stub_server.tools.verify.where import Where
 
 from ..support.contract import OPENAPI, document

@@ -32,7 +32,7 @@ _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _UNREACHED = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
 # Of a connection that the other server reset, uvloop has no socket, and looking at it raises one of
 # the first two.
-_LOST = (
+LOST = (
     AttributeError,
     ValueError,
     TimeoutError,
@@ -92,7 +92,7 @@ class Forwarding:
             raise BadRequest(
                 f"The server that has this sandbox cannot be asked this: {error}."
             ) from None
-        except _LOST as error:
+        except LOST as error:
             if not client.has_left and not trace.status:
                 raise _unanswered(request.method, client, error) from None
             return Forwarded(partial(_cut, unsent=False))
@@ -119,7 +119,7 @@ class Forwarding:
     ) -> Passage:
         """What sends the end of the answer, once the rest has been sent on.
 
-        Raises NotThere, and those of `_LOST`.
+        Raises NotThere, and those of `LOST`.
         """
         async with asyncio.timeout(None) as limit:
             supervising = asyncio.create_task(self._supervise(holder, client, limit))

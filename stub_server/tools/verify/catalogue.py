@@ -1,20 +1,20 @@
 """What the contract says of records: their kinds with the operations on them, their schemas, and
-pointers to both.
+pointers to both; and where answers have them.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ...contract.document import JSON, Document, Operation
 from ...contract.lifecycles import Lifecycle
-from ...contract.source import Json, escaped, unescaped
+from ...contract.pointers import below
+from ...contract.source import Json
 from ...core.record import Body
 
-_LAST = re.compile(r"\{([A-Za-z_]+)\}$")
-_DEEPEST = 3  # levels of an answer in which records are looked for
 Steps = tuple[str, ...]
 """Names of members that lead to a value."""
 
@@ -54,66 +54,37 @@ class Resource:
 
 def role_of(parameter: str) -> str:
     """`projectId` -> `the project`, `apiKeyId` -> `the api key`."""
-    stem = parameter.removesuffix("Id")
-    return "the " + "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in stem)
+    words = re.sub("([A-Z])", r" \1", parameter.removesuffix("Id"))
+    return f"the {words.lower()}"
 
 
 class Catalogue:
-    """The resources of a contract, and the places of records in its answers."""
+    """The kinds of records of a contract."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
 
-    def record_at(self, operation: Operation) -> tuple[Steps, str] | None:
-        """Where the answer of a success has one record with an id, and the name of its schema."""
-        for place, name, schema in self._parts(operation):
-            if name and "id" in schema.get("properties", ()):
-                return place, name
-        return None
-
-    def record(self, operation: Operation, body: Any) -> Body:
-        """The record in the body of an answer; an empty one where there is none."""
-        place = self.record_at(operation)
-        record = None if place is None else at(body, place[0])
-        return record if isinstance(record, dict) else {}
-
-    def entries_at(self, operation: Operation) -> Steps | None:
-        """Where the answer of a success has a list of records with ids."""
-        found = self._list(operation)
-        return None if found is None else found[0]
-
     def listed_by(self, operation: Operation) -> Resource | None:
         """The kind of record of which an operation lists all, or those of another record."""
+        shown = self._shown_by(operation) if is_list(operation) else ""
         for resource in self.resources.values():
-            if resource.list is not None and self._list(resource.list) == self._list(operation):
+            if resource.list is not None and self._shown_by(resource.list) == shown:
                 return resource
         return None
 
-    def _list(self, operation: Operation) -> tuple[Steps, Json] | None:
-        """The place of a list of records, and how the contract refers to their schema."""
-        for place, _, schema in self._parts(operation):
-            items = schema.get("items", {})
-            if "id" in self.document.resolve(items).get("properties", ()):
-                return place, items
-        return None
-
-    def _parts(self, operation: Operation) -> Iterator[tuple[Steps, str, Json]]:
-        """The objects and lists of a success that are in no record: place, name of the
-        schema, and schema.
-        """
-        pending: list[tuple[Steps, Json]] = []
+    def _shown_by(self, operation: Operation) -> str:
+        """The name of the first schema with an id in a success; empty where there is none."""
+        pending = []
         for status in operation.successes[:1]:
-            pending.append(((), operation.responses[status].media.get(JSON, {})))
+            pending.append(operation.responses[status].media.get(JSON, {}))
         while pending:
-            place, node = pending.pop(0)
+            node = pending.pop(0)
             schema = self.document.resolve(node)
-            yield place, str(node.get("$ref", "")).rpartition("/")[2], schema
             inside = schema.get("properties", {})
-            if "id" in inside or len(place) == _DEEPEST:
-                continue
-            for member in reversed(inside):
-                if self.document.resolve(inside[member]).get("type") in ("object", "array"):
-                    pending.insert(0, ((*place, member), inside[member]))
+            if "id" in inside:
+                return str(node.get("$ref", "")).rpartition("/")[2]
+            pending += [*inside.values(), schema.get("items", {})]
+        return ""
 
     @cached_property
     def resources(self) -> Mapping[str, Resource]:
@@ -121,30 +92,31 @@ class Catalogue:
         operations = self.document.operations.values()
         found: dict[str, Resource] = {}
         for item in operations:
-            last = _LAST.search(item.path)
-            if last is None or last[1] in found:
+            folder, _, last = item.path.rpartition("/")
+            key = last.strip("{}")
+            if key == last or key in found:
                 continue
             here = {o.method: o for o in operations if o.path == item.path}
-            above = {o.method: o for o in operations if o.path == item.path[: last.start() - 1]}
-            shown = next(filter(None, map(self.record_at, here.values())), None)
-            made = self.record_at(above["POST"]) if "POST" in above else shown
+            above = {o.method: o for o in operations if o.path == folder}
+            shown = next(filter(None, map(self._shown_by, here.values())), "")
+            made = self._shown_by(above["POST"]) if "POST" in above else shown
+            name = shown or made
             creates = []
             for each in operations:
-                if each.method == "POST" and last[0] not in each.path:
-                    creates += [each] if self.record_at(each) == made else []
-            if made is None or not creates:
-                continue
-            found[last[1]] = Resource(
-                (shown or made)[1],
-                last[1],
-                item.path,
-                (*creates,),
-                here.get("GET"),
-                above.get("GET"),
-                here.get("PUT") or here.get("PATCH"),
-                here.get("DELETE"),
-                self.document.lifecycles.get((shown or made)[1]),
-            )
+                if each.method == "POST" and last not in each.path:
+                    creates += [each] if made and self._shown_by(each) == made else []
+            if creates:
+                found[key] = Resource(
+                    name,
+                    key,
+                    item.path,
+                    (*creates,),
+                    here.get("GET"),
+                    above.get("GET"),
+                    here.get("PUT") or here.get("PATCH"),
+                    here.get("DELETE"),
+                    self.document.lifecycles.get(name),
+                )
         return found
 
     def made_by(self, operation: Operation) -> Resource | None:
@@ -158,6 +130,11 @@ class Catalogue:
 def path_names(operation: Operation) -> list[str]:
     """The names of the parameters in the path of an operation."""
     return [parameter.name for parameter in operation.parameters if parameter.place == "path"]
+
+
+def is_list(operation: Operation) -> bool:
+    """Whether an operation answers pages of records."""
+    return "page" in queried(operation)
 
 
 def queried(operation: Operation) -> dict[str, tuple[str, Json]]:
@@ -176,10 +153,28 @@ def at(value: Any, steps: Steps) -> Any:
     return value
 
 
-def records_at(value: Any, steps: Steps | None) -> list[Any]:
-    """The objects in a list below some members of a JSON value."""
-    entries = at(value, steps or ())
-    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+def record_of(body: Any) -> Body:
+    """The record in an answer, its first object with an id; an empty one where there is none."""
+    return next((part for part in _parts(body) if isinstance(part, dict) and "id" in part), {})
+
+
+def entries_of(body: Any) -> list[Any]:
+    """The records of a list, the first in an answer that has any."""
+    for part in _parts(body):
+        entries = part if isinstance(part, list) else []
+        records = [each for each in entries if isinstance(each, dict) and "id" in each]
+        if records:
+            return records
+    return []
+
+
+def _parts(body: Any) -> Iterator[Any]:
+    """A body and the values in its objects, the outer ones first."""
+    pending = deque([body])
+    while pending:
+        part = pending.popleft()
+        yield part
+        pending += part.values() if isinstance(part, dict) else ()
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -200,14 +195,6 @@ def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-# -- pointers and schemas
-
-
-def below(pointer: str, *steps: str | int) -> str:
-    """The pointer to what is below another one."""
-    return "/".join((pointer, *map(escaped, steps)))
-
-
 def pointer_of(operation: Operation, *steps: str | int) -> str:
     """The pointer to an operation of the contract, or to something in it."""
     return below("#", *operation.at, *steps)
@@ -216,57 +203,3 @@ def pointer_of(operation: Operation, *steps: str | int) -> str:
 def body_of(operation: Operation) -> str:
     """The pointer to the schema of an operation's body."""
     return below("#", *operation.body_at)
-
-
-def located(document: Document, pointer: str) -> tuple[list[str | int], Any]:
-    """The place of what a pointer leads to, with references on the way followed, and what is there,
-    or None.
-    """
-    at: list[str | int] = []
-    node: Any = document.raw
-    for step in unescaped(pointer):
-        if isinstance(node, dict) and "$ref" in node:
-            at, node = [*unescaped(node["$ref"])], document.resolve(node)
-        key = int(step) if isinstance(node, list) and step.isdecimal() else step
-        try:
-            node = node[key]
-        except (KeyError, IndexError, TypeError):
-            node = None
-        at.append(key)
-    return at, node
-
-
-def canonical(document: Document, pointer: str) -> str:
-    """The pointer with references on its way replaced, so that each place has exactly one."""
-    return below("#", *located(document, pointer)[0]) if pointer else ""
-
-
-def within(document: Document, pointer: str, path: Sequence[str | int]) -> tuple[str, Json, str]:
-    """Pointer and schema of a part of a value whose schema is at a pointer, and its path:
-    `customers[].metadata.*`. The path may be without positions in lists.
-
-    If the contract has no schema for the whole path, these are the last ones on the way.
-    """
-    schema, text = document.resolve(located(document, pointer)[1]), ""
-    for key in path:
-        if isinstance(key, str) and schema.get("type") == "array":
-            pointer, schema, _ = within(document, pointer, [0])
-        name, steps = key, ["items"]
-        if key in schema.get("properties", ()):
-            steps = ["properties", str(key)]
-        elif isinstance(key, str):
-            name, steps = "*", ["additionalProperties"]  # a free key differs from record to record
-        inner = schema
-        for step in steps:
-            inner = inner.get(step)
-        if not isinstance(inner, dict):
-            return pointer, schema, _joined(text, key)
-        text = _joined(text, name)
-        pointer, schema = canonical(document, below(pointer, *steps)), document.resolve(inner)
-    return pointer, schema, text
-
-
-def _joined(path: str, key: str | int) -> str:
-    if isinstance(key, int):
-        return f"{path}[]"
-    return f"{path}.{key}" if path else key

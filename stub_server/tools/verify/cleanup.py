@@ -5,13 +5,9 @@ from contextlib import suppress
 from time import monotonic
 
 from ...contract.document import Operation
-from .catalogue import Catalogue, Resource, queried, records_at
+from .catalogue import Catalogue, Resource, entries_of, record_of
 from .exchange import Answer
 from .target import Away, Target, together
-
-_SEARCHED = 20  # pages of a list in which a record is looked for
-_PAGE = 100
-
 
 Made = dict[str, Resource]
 """The records that a journey has made and not deleted, by id."""
@@ -25,7 +21,8 @@ class Cleanup:
         self.tag = tag
         self._catalogue, self._target = catalogue, target
         self._made: list[Made] = []
-        self._noted: set[str] = set()  # ids of all records that were ever made
+        self.noted: set[str] = set()
+        """Ids of all records that were ever made."""
         self.is_cut_short = False
         """Whether there may be more records than those that are known."""
 
@@ -37,25 +34,21 @@ class Cleanup:
     def note(self, made: Made, operation: Operation, answer: Answer) -> None:
         """Note the record that an operation has made, before anything else is waited for."""
         resource = self._catalogue.made_by(operation)
-        ident = self._catalogue.record(operation, answer.json()).get("id")
+        ident = record_of(answer.json()).get("id")
         # what is made below a record is deleted with it
         is_below = "{" in operation.path
         if resource is not None and not is_below and answer.is_success and isinstance(ident, str):
             made[ident] = resource
-            self._noted.add(ident)
+            self.noted.add(ident)
 
     @property
     def left_behind(self) -> list[str]:
         """The paths of the records that are still there."""
         return [kind.at(ident) for made in self._made for ident, kind in made.items()]
 
-    async def finish(self, *, may_have_made: bool) -> None:
-        """Remove what all journeys have left, and what lists have besides: something
-        `may_have_made` more.
-        """
-        self.is_cut_short = may_have_made or bool(self._noted)
-        if not self.is_cut_short:
-            return
+    async def finish(self) -> None:
+        """Remove what all journeys have left, and what lists have besides."""
+        self.is_cut_short = True
         with suppress(TimeoutError, Away):
             async with asyncio.timeout(self._target.until - monotonic()):
                 # A record may have made another, as an order its customer, or was made without an
@@ -85,22 +78,13 @@ class Cleanup:
         return (await self._target.ask("POST", archive, b"{}")).is_success
 
     async def _search(self, resource: Resource) -> None:
-        """Note the records of a list that contain the run's tag and are not known yet.
-
-        A list that cannot be searched is read, newest first, while its pages have records of this
-        run.
-        """
+        """Note the newest records of a list that contain the run's tag and are not known yet."""
         made, listing = self.made(), resource.list
-        steps = listing and self._catalogue.entries_at(listing)
-        if listing is None or steps is None or "{" in resource.create.path:
+        if listing is None or "{" in resource.create.path:
             return
-        search = f"&search={self.tag}" if "search" in queried(listing) else ""
-        for page in range(1, _SEARCHED + 1):
-            query = f"page={page}&limit={_PAGE}{search}"
-            answer = await self._target.ask("GET", listing.path, query=query)
-            entries = records_at(answer.json(), steps)
-            own = {str(each["id"]) for each in entries if "id" in each and self.tag in str(each)}
-            made |= dict.fromkeys(own - self._noted, resource)
-            self._noted |= own
-            if len(entries) < _PAGE or not own:
-                return
+        answer = await self._target.ask("GET", listing.path, query="limit=100")
+        for entry in entries_of(answer.json()):
+            ident = str(entry["id"])
+            if self.tag in str(entry) and ident not in self.noted:
+                made[ident] = resource
+                self.noted.add(ident)

@@ -4,22 +4,20 @@ A value is compared if both twins agree on it and it follows from a request, a d
 an earlier answer. The schema alone decides about others that the twins share.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...contract.document import Operation
 from ...contract.formats import is_date_time
 from ...core.clock import parse_iso
 from ...core.record import Body
-from .catalogue import Steps, leaves
+from .catalogue import Steps, at, leaves
 from .findings import Words
 from .probes import Names, Roles, is_id
 
 _TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
 _MISSING = object()
 """In place of a member that the target does not have."""
-_Write = tuple[Operation, str, Any]
-"""An operation, and a member of its body with its value."""
 
 
 class Difference(NamedTuple):
@@ -28,7 +26,7 @@ class Difference(NamedTuple):
     `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the
     class depends on the probe. It is `filter` if the list has records of others, and `missing` if
     the target has no such member: that is a departure only if it was written. `writer` is the
-    operation that wrote the value, in a `member` of its body, or deleted the record.
+    operation that wrote the value, in a `member` of its body.
     """
 
     at: Steps
@@ -53,8 +51,6 @@ class Comparing:
         self._roles, self._defaults = roles, defaults
         self._created = created
         self._sent: set[Any] = set()
-        self.deleted: dict[str, Operation] = {}
-        """By the id of a record, the operation that has deleted it."""
         # by the record of the first twin, the newest first
         self._written: dict[str, list[tuple[Operation, Body]]] = {}
         self._skew: float | None = None  # seconds that the target's clock is ahead of the twins'
@@ -75,44 +71,33 @@ class Comparing:
     ) -> Iterator[Difference]:
         """Where the target's answer differs. It and the twins' together took `took` seconds."""
         self._slowest = max(self._slowest, took)
-        return self._walk((), target, first, second)
-
-    def _walk(
-        self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write] = ()
-    ) -> Iterator[Difference]:
-        """`writes` are those of a member that has this place in it."""
-        found: Iterator[Difference]
-        if target is _MISSING:
-            found = iter([Difference(place, first, Words("nothing"), "missing")])
-        elif isinstance(first, dict) and isinstance(second, dict):
-            found = self._members(place, target, first, second, writes)
-        elif isinstance(first, list) and isinstance(second, list):
-            found = self._list(place, target, first, second)
-        else:
-            found = self._leaf(place, target, first, second)
-        for each in found:
-            for writer, member, value in writes if each.at == place else ():
-                if each.expected == value or each.expected in leaves(value):
-                    each = each._replace(kind="not-persisted", writer=writer, member=member)
-                    break
+        for each in self._walk((), target, first, second):
             if each.kind != "missing":
                 yield each
 
-    def _members(
-        self, place: Steps, target: Any, first: Any, second: Any, writes: Sequence[_Write]
-    ) -> Iterator[Difference]:
+    def _walk(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+        if target is _MISSING:
+            yield Difference(place, first, Words("nothing"), "missing")
+        elif isinstance(first, dict) and isinstance(second, dict):
+            yield from self._members(place, target, first, second)
+        elif isinstance(first, list) and isinstance(second, list):
+            yield from self._list(place, target, first, second)
+        else:
+            yield from self._leaf(place, target, first, second)
+
+    def _members(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
         if not isinstance(target, dict):
             return  # the schema finds it
         unknown = [target[name] for name in target.keys() - first.keys()]
-        bodies = self._written.get(str(first.get("id")), ())
+        written = self._written.get(str(first.get("id")), ())
         for name, one in first.items():
             two, theirs = second.get(name, _MISSING), target.get(name, _MISSING)
             # where only its name is unknown, it has another one, which the schema finds
             is_alike = one == two or (is_id(one) and self._roles.role(one, two) is not None)
             if two is _MISSING or (theirs is _MISSING and (not is_alike or one in unknown)):
                 continue
-            own = [(writer, name, body[name]) for writer, body in bodies if name in body]
-            yield from self._walk((*place, name), theirs, one, two, [*own, *writes])
+            for each in self._walk((*place, name), theirs, one, two):
+                yield _attributed(each, (*place, name), written)
         if first == second and unknown:
             yield Difference(place, first, target, "missing")
 
@@ -150,12 +135,8 @@ class Comparing:
             wanted, got = Words("all records that match"), Words("too few records")
             yield Difference(place, wanted, got, "list")
         others = listed.keys() - named
-        gone = others & self.deleted.keys()
-        if gone:
-            got, wanted = Words(f"the deleted record {min(gone)}"), Words("no deleted record")
-            yield Difference(place, wanted, got, "not-deleted", self.deleted[min(gone)])
-        if is_whole and others > gone:
-            kind = "list" if others - gone <= self._roles.own else "filter"
+        if is_whole and others:
+            kind = "list" if others <= self._roles.own else "filter"
             wanted, got = Words("the records that match"), Words("records that do not match")
             yield Difference(place, wanted, got, kind)
 
@@ -190,7 +171,7 @@ class Comparing:
             if target != role:
                 wanted = Words("the id of the record in the request") if target else first
                 yield Difference(place, wanted, target, "reference")
-        elif is_id(target) and not self._roles.is_known(first):
+        elif is_id(target):
             self._roles.pair(Names(target, first, second))
 
     def _instant(self, place: Steps, target: Any, one: float) -> Iterator[Difference]:
@@ -212,13 +193,33 @@ class Comparing:
         late = theirs - one - self._skew
         # both requests took a while, the one that the skew is of and this one
         if abs(late) > _TOLERANCE + 2 * self._slowest:
-            got = Words(f"a time {abs(late):.0f} s too {'late' if late > 0 else 'early'}")
+            got = Words(f"a time that is {late:.0f} s from it")
             yield Difference(place, Words("the time of the change"), got)
+
+
+def _attributed(
+    difference: Difference, place: Steps, written: Iterable[tuple[Operation, Body]]
+) -> Difference:
+    """The difference in the member of a record at a place, with the operation that has written its
+    value.
+    """
+    inside = difference.at[len(place) :]
+    for writer, body in written if difference.writer is None else ():
+        sent = body.get(place[-1])
+        is_lost = difference.kind == "missing" and at(sent, inside) is not None
+        if is_lost or difference.expected == sent or difference.expected in leaves(sent):
+            return difference._replace(kind="not-persisted", writer=writer, member=place[-1])
+    return difference
 
 
 def folded(value: Any) -> Any:
     """A text without its case; any other value as it is."""
     return value.casefold() if isinstance(value, str) else value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number of JSON."""
+    return _kind(value) is float
 
 
 def _kind(value: Any) -> type:

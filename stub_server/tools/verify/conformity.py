@@ -1,17 +1,18 @@
 """Compares one exchange with the contract: its status, its headers and its body."""
 
-import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...contract.assumptions import shape
 from ...contract.document import JSON, Document, Operation, Response
 from ...contract.formats import formats
+from ...contract.pointers import below, canonical, within
 from ...contract.schema import MOST_EXPLAINED, Schemas, Validator
+from ...contract.source import Json
 from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
-from .catalogue import below, canonical, pointer_of, within
+from .catalogue import pointer_of
 from .exchange import Answer, Exchange, code_of
 from .findings import RANKS, Finding, Got, Said
 from .showing import outlined
@@ -19,12 +20,20 @@ from .showing import outlined
 MOST = 20  # findings of one kind in one exchange
 DEEPEST = 100  # levels of a body
 _MOST_ERRORS = 1_000  # of a body that are looked at
-_ABSENT = frozenset((404, 405, 501))
-_NO_ROUTE = frozenset(("route_not_found", "method_not_allowed", "not_implemented"))
-_BEFORE_OPERATIONS = frozenset((408, 413, 414, 429, 431))
-# Ids, instants and numbers. Whoever reads a word without a digit does not read it again from its
-# second letter.
-_VARIES = re.compile(rb"(?<![0-9A-Za-z_:.+-])[A-Za-z_:.+-]*+[0-9][0-9A-Za-z_:.+-]*")
+_UNJUDGED = ("HEAD", "OPTIONS")
+_ABSENT = (404, 405, 501)
+_NO_ROUTE = ("route_not_found", "method_not_allowed", "not_implemented")
+_BEFORE_OPERATIONS = (408, 413, 414, 429, 431)
+
+
+class _Departure(NamedTuple):
+    """In what an answer departs: class, pointer, the end of a sentence, and what was wanted."""
+
+    kind: str
+    pointer: str
+    title: str
+    wanted: str
+    got: Got | None = None
 
 
 class Conformity:
@@ -40,7 +49,6 @@ class Conformity:
             int(status): document.resolve(node)["x-codes"] for status, node in answers.items()
         }
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
-        self._nowhere: bytes | None = None
 
     def findings(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
@@ -56,103 +64,79 @@ class Conformity:
             expected = Said(next(iter(operation.successes), 200), "an answer of the contract")
             response = operation.responses.get(status)
         if status == 0:
-            yield Finding("transport", at, f"{name} has no whole answer.", expected)
-        elif operation is not None and self._is_missing(exchange, response):
-            title = f"{name} does not exist: {status} without an error of the contract."
-            yield Finding("missing-operation", at, title, expected)
+            kind, title = "transport", "has no whole answer"
+        elif operation is not None and _is_missing(exchange.answer, response):
+            kind = "missing-operation"
+            title = f"does not exist: {status} without an error of the contract"
         elif status >= 500 and response is None:
-            yield Finding("server-error", at, f"{name} fails with {status}.", expected)
+            kind, title = "server-error", f"fails with {status}"
         elif operation is not None:
-            yield from self._compared(exchange, operation, response)
-        elif status not in _ABSENT and self._beginnings & {*request.path.split("/")[1:2]}:
-            title = f"{name} is answered {status}, and the contract does not have it."
-            yield Finding("undocumented-operation", at, title, expected)
-
-    def learn_nowhere(self, exchange: Exchange) -> None:
-        """Learn from the answer to a path that does not exist: any other 404 comes from
-        an operation.
-        """
-        self._nowhere = _answer_to_path(exchange) if exchange.answer.status == 404 else None
+            yield from self._compared(exchange.answer, operation, response)
+            return
+        elif request.method in _UNJUDGED or status in _ABSENT:
+            return
+        elif self._beginnings & {*request.path.split("/")[1:2]}:
+            kind = "undocumented-operation"
+            title = f"is answered {status}, and the contract does not have it"
+        else:
+            return
+        yield Finding(kind, at, f"{name} {title}.", expected)
 
     def _compared(
-        self, exchange: Exchange, operation: Operation, response: Response | None
+        self, answer: Answer, operation: Operation, response: Response | None
     ) -> Iterator[Finding]:
         """Compare an answer with the response that the contract has for its status."""
-        answer, is_head = exchange.answer, exchange.request.method == "HEAD"
-        status = answer.status
-        body: Any = None if is_head else answer.json()
-        code, of_the_server = code_of(body), self._of_the_server.get(status, ())
+        status, says = answer.status, f"{operation.id} answers {answer.status}"
         at = pointer_of(operation, "responses")
         if response is None:
-            if status not in _BEFORE_OPERATIONS and code not in of_the_server:
-                title = f"{operation.id} answers {status}, which the contract does not list."
+            of_the_server = self._of_the_server.get(status, ())
+            if status not in _BEFORE_OPERATIONS and code_of(answer.json()) not in of_the_server:
                 known = ", ".join(map(str, operation.responses))
                 expected = Said(next(iter(operation.responses), status), f"one of {known}")
+                title = f"{says}, which the contract does not list."
                 yield Finding("undocumented-status", at, title, expected)
             return
         raw = operation.raw["responses"][str(status)]
         at = raw.get("$ref") or below(at, status)
-        is_known = code is None or code in (*response.codes, *of_the_server)
-        if response.codes and status >= 400 and not is_known:
-            title = (
-                f"{operation.id} refuses with {status} {code}, which the contract does not list."
-            )
-            expected = Said(status, f"code: one of {', '.join(response.codes)}")
-            yield Finding("error-code", below(at, "x-codes"), title, expected)
+        for each in self._departures(answer, response, at, self._document.resolve(raw)):
+            expected = Said(status, each.wanted)
+            yield Finding(each.kind, each.pointer, f"{says} {each.title}.", expected, each.got)
+
+    def _departures(
+        self, answer: Answer, response: Response, at: str, raw: Json
+    ) -> Iterator[_Departure]:
+        """In what an answer departs from a response, which the contract has in a place."""
+        status, body = answer.status, answer.json()
+        code, known = code_of(body), [*response.codes, *self._of_the_server.get(status, ())]
+        if response.codes and status >= 400 and code not in (None, *known):
+            title = f"with the code {code}, which the contract does not list"
+            wanted = f"code: one of {', '.join(response.codes)}"
+            yield _Departure("error-code", below(at, "x-codes"), title, wanted)
             body = {**body, "code": response.codes[0]}
-        says = f"{operation.id} answers {status}"
-        if not is_head:
-            yield from self._body(says, answer, response, at, body)
+        media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
+        is_broken = media == JSON and body is None and answer.body.strip() != b"null"
+        if not answer.body or media not in response.media or is_broken:
+            sent = ("broken JSON" if is_broken else media or "a body") if answer.body else "no body"
+            wanted = " or ".join(response.media) or "no body"
+            if sent != wanted:
+                where = below(at, "content") if response.media else at
+                yield _Departure("schema", where, f"with {sent}, not {wanted}", wanted)
+        elif media == JSON:
+            yield from self._content(
+                below(at, "content", JSON, "schema"), response.media[JSON], body
+            )
         for name, header in response.headers.items():
             # RFC 9110, 15.5.2: a 401 has a challenge.
             is_challenge = status == 401 and name.lower() == "www-authenticate"
             is_due = header.get("required") or is_challenge
             if is_due and answer.header(name) is None:
-                node = self._document.resolve(raw)["headers"][name]
-                where = node.get("$ref") or below(at, "headers", name)
-                title = f"{says} without the header {name}."
-                yield Finding("missing-header", where, title, Said(status, f"header {name}"))
+                where = raw["headers"][name].get("$ref") or below(at, "headers", name)
+                title = f"without the header {name}"
+                yield _Departure("missing-header", where, title, f"header {name}")
 
-    def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
-        """Whether an answer says that the operation does not exist, and not the record."""
-        status, code = exchange.answer.status, code_of(exchange.answer.json())
-        if status not in _ABSENT or (response is not None and status != 404):
-            return False
-        if status == 405 or code in _NO_ROUTE:
-            return True
-        if status == 404 and exchange.request.method == "HEAD":
-            return False
-        is_like_nowhere = self._nowhere in (None, _answer_to_path(exchange))
-        return code is None and (status != 404 or is_like_nowhere)
-
-    def _body(
-        self, says: str, answer: Answer, response: Response, pointer: str, body: Any
-    ) -> Iterator[Finding]:
-        media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-        wanted, wrong = " or ".join(response.media) or "no body", ""
-        at = below(pointer, "content") if response.media else pointer
-        if not response.media:
-            wrong = "with a body" if answer.body else ""
-        elif not answer.body:
-            wrong = "without a body"
-        elif media not in response.media:
-            wrong = f"as {media}" if media else "without a Content-Type"
-        elif media == JSON and body is None and answer.body.strip() != b"null":
-            wrong = "with a body that is not JSON"
-        elif media == JSON:
-            where, schema = below(at, JSON, "schema"), response.media[JSON]
-            yield from self._content(says, answer.status, where, schema, body)
-        if wrong:
-            title = f"{says} {wrong}; the contract has {wanted}."
-            yield Finding("schema", at, title, Said(answer.status, wanted))
-
-    def _content(
-        self, says: str, status: int, pointer: str, schema: Any, body: Any
-    ) -> Iterator[Finding]:
+    def _content(self, pointer: str, schema: Json, body: Any) -> Iterator[_Departure]:
         """Compare a body with a schema: what is missing, what does not fit, then members that it
         does not name.
-
-        Titles begin with `says`.
         """
         if pointer not in self._validators:
             self._validators[pointer] = self._schemas.compile(schema, request=False)
@@ -161,17 +145,17 @@ class Conformity:
         if not is_deep and validator.is_valid(body):
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
-            title = f"{says} with a body that is too deep or too large to be compared."
-            yield Finding("schema", root, title, Said(status, "a valid body"))
+            title = "with a body that is too deep or too large to be compared"
+            yield _Departure("schema", root, title, "a valid body")
             return
-        found: dict[str, Finding] = {}
+        found: dict[str, _Departure] = {}
         for error in islice(validator.iter_errors(body), _MOST_ERRORS):
-            for departure in self._error(says, status, root, error):
-                found.setdefault(departure.pointer, departure)
+            for each in self._violated(root, error):
+                found.setdefault(each.pointer, each)
         yield from sorted(found.values(), key=lambda each: RANKS[each.kind])[:MOST]
 
-    def _error(self, says: str, status: int, root: str, error: Any) -> Iterator[Finding]:
-        """What one violation departs in."""
+    def _violated(self, root: str, error: Any) -> Iterator[_Departure]:
+        """In what one violation of a schema departs."""
         pointer, schema, path = within(self._document, root, error.instance_path)
         keyword, name = error.kind.name, path or "the body"
         above = f"{path}." if path else ""
@@ -181,25 +165,24 @@ class Conformity:
             at = ["properties", *lacking] if len(lacking) == 1 else ["required"]
             where = canonical(self._document, below(pointer, *at))
             names = ", ".join(above + each for each in lacking)
-            yield Finding("schema", where, f"{says} without {names}.", Said(status, names))
+            yield _Departure("schema", where, f"without {names}", names)
         elif keyword == "additionalProperties":
             for unknown in error.kind.unexpected:
-                shown, got = above + unknown, Got(above + unknown, error.instance[unknown])
-                title = f"{says} with the member {shown}, which the contract does not have."
+                shown = above + unknown
+                title = f"with the member {shown}, which the contract does not have"
                 where = canonical(self._document, below(pointer, "properties", unknown))
-                yield Finding("undocumented-field", where, title, Said(status, f"no {shown}"), got)
+                got = Got(shown, error.instance[unknown])
+                yield _Departure("undocumented-field", where, title, f"no {shown}", got)
         else:
-            wanted, limit = shape(schema, self._document), schema.get(keyword)
-            if isinstance(limit, (str, int, float)) and keyword not in ("type", "format"):
-                wanted = f"{wanted} ({keyword}: {limit})"
-            title = f"{says} with {name} that is not {wanted}."
-            expected, got = Said(status, f"{name}: {wanted}"), Got(name, error.instance)
-            yield Finding("schema", below(pointer, keyword), title, expected, got)
+            wanted = shape(schema, self._document)
+            where, got = below(pointer, keyword), Got(name, error.instance)
+            title = f"with {name} that is not {wanted}"
+            yield _Departure("schema", where, title, f"{name}: {wanted}", got)
 
 
-def _answer_to_path(exchange: Exchange) -> bytes:
-    """The body without what differs from request to request."""
-    request, answer = exchange
-    return _VARIES.sub(
-        b"", answer.body.replace(request.path.encode(), b"").replace(request.method.encode(), b"")
-    )
+def _is_missing(answer: Answer, response: Response | None) -> bool:
+    """Whether an answer says that the operation does not exist, and not the record."""
+    status, code = answer.status, code_of(answer.json())
+    if status not in _ABSENT or (response is not None and status != 404):
+        return False
+    return status == 405 or code is None or code in _NO_ROUTE

@@ -13,10 +13,11 @@ import orjson
 import yaml
 
 from ...contract.document import Document, Operation
+from ...contract.pointers import below, located
 from ...contract.source import ContractError, Place, json_path
 from ...core.record import Body
 from ...settings import Overlays
-from .catalogue import below, located, pointer_of
+from .catalogue import pointer_of
 from .findings import Divergence, Finding, Report
 from .merging import Ledger
 from .run import Runner
@@ -44,7 +45,8 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
         options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
         report.left_behind += second.cleanup.left_behind
-        return None if second.end.is_early else second.findings
+        is_early = second.away or second.is_late or second.is_interrupted
+        return None if is_early else second.findings
 
     await correct(report.divergences, run, again)
 

@@ -24,26 +24,17 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer.
-
-    `seconds` is how long it took, `tries` how often the request was sent until it came.
-    """
+    """An answer. With status 0 there is none, and the body says why."""
 
     status: int
     headers: Headers = ()
     body: bytes = b""
     seconds: float = 0.0
-    tries: int = 1
 
     @property
     def is_success(self) -> bool:
         """Whether the request was accepted."""
         return 200 <= self.status < 300
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the request was served exactly once."""
-        return self.status != 0 and self.tries == 1
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in any case."""

@@ -2,12 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
-import orjson
-
-from ...contract.document import Document
 from ...contract.source import fixture
 from ...core.record import Body
 from ...core.text import shortened
@@ -126,11 +122,6 @@ class Divergence:
         return self.shown.kind
 
     @property
-    def operation(self) -> str:
-        """The first of its operations, empty for an unknown path."""
-        return next(iter(self.operations), "")
-
-    @property
     def cases(self) -> list[tuple[str, str]]:
         """The pairs of operation and group in which it was found."""
         return list(dict.fromkeys((each.operation, each.group) for each in self.findings))
@@ -171,11 +162,3 @@ def listed(names: Sequence[str]) -> str:
 def cut(text: str, most: int = LONGEST) -> str:
     """A text on one line, cut if it is too long."""
     return shortened(" ".join(text[: most * 4].split()), most)
-
-
-def contract_of(document: Document) -> str:
-    """Version and digest of a contract."""
-    digest = blake2b(
-        orjson.dumps(document.raw, option=orjson.OPT_NON_STR_KEYS), digest_size=6
-    ).hexdigest()
-    return f"{document.raw['info']['version']} {digest}"

@@ -3,7 +3,6 @@ for programs.
 """
 
 from collections import Counter, defaultdict
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +13,6 @@ from ...contract.source import fixture
 from ...core.text import counted, json_text, printable, printable_lines
 from ...version import __version__
 from .findings import CLASSES, GROUPS, Divergence, Report, cut, listed
-from .judging import Run
 
 _SKIPPED: dict[str, str] = fixture("verify.yaml")["skipped"]
 
@@ -34,11 +32,6 @@ depart from what is documented, warnings from what is assumed.
 """
 
 
-def rendered(form: str, report: Report) -> str:
-    """A report whole, without a line break at its end."""
-    return _rendered(FORMS[form], report=report)
-
-
 def _cases(report: Report) -> dict[tuple[str, str], list[Divergence] | str]:
     """By operation and group, the divergences that failed it, or else why it was skipped."""
     cases: dict[tuple[str, str], list[Divergence] | str] = {}
@@ -50,18 +43,6 @@ def _cases(report: Report) -> dict[tuple[str, str], list[Divergence] | str]:
         for case in divergence.cases:
             found[case].append(divergence)
     return cases | found
-
-
-def notes(run: Run) -> list[str]:
-    """Sentences about what a run could not do."""
-    return _rendered("notes.txt", run=run, target=run.target, cleanup=run.cleanup).splitlines()
-
-
-def overlay(report: Report) -> str:
-    """The overlay. Actions against what the source document shows are commented out, with the line
-    of the contract.
-    """
-    return _rendered("overlay.yaml", report=report)
 
 
 _TEMPLATES = Environment(
@@ -84,11 +65,12 @@ _TEMPLATES.filters |= {
     "printable": printable,
     "printable_lines": printable_lines,
     # what differs and where, the request, both answers, the line of the contract, what to do
-    "lines": lambda it: _rendered("divergence.txt", it=it),
-    "text": partial(rendered, "text"),
+    "lines": lambda it: rendered("divergence.txt", it=it),
+    "text": lambda report: rendered("report.txt", report=report),
     "yaml": lambda it: yaml.safe_dump(it, sort_keys=False, allow_unicode=True, width=110).rstrip(),
 }
 
 
-def _rendered(template: str, **values: Any) -> str:
+def rendered(template: str, **values: Any) -> str:
+    """A template whole, without a line break at its end."""
     return _TEMPLATES.get_template(template).render(values)

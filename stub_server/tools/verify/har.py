@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import index
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 import orjson
@@ -25,18 +25,9 @@ _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-en
 _BODILESS = frozenset((204, 304))
 
 
-class Archive(NamedTuple):
-    """The exchanges of an archive with a backend.
-
-    `left_out` counts the entries that cannot be judged, by reason.
-    """
-
-    exchanges: list[Exchange]
-    left_out: dict[str, int]
-
-
-def read(file: Path, base_url: str | None = None) -> Archive:
-    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them.
+def read(file: Path, base_url: str | None = None) -> tuple[list[Exchange], Counter[str]]:
+    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them; and
+    how many entries cannot be judged, by reason.
 
     Raises UnusableInput.
     """
@@ -59,7 +50,7 @@ def read(file: Path, base_url: str | None = None) -> Archive:
             left_out[found] += 1
         else:
             exchanges.append(found)
-    return Archive(exchanges, left_out)
+    return exchanges, left_out
 
 
 def archive_of(entries: Iterable[Body | orjson.Fragment]) -> bytes:
@@ -96,13 +87,10 @@ def _exchange(found: Any, base: httpx2.URL | None) -> Exchange | str:
     url, text = httpx2.URL(request["url"]), content.get("text")
     if not 100 <= status <= 999:
         return "without response"
-    path, _, query = url.raw_path.decode().partition("?")
-    if base is not None:
-        above = base.raw_path.decode().rstrip("/")
-        is_below = url.join("/") == base.join("/") and path.startswith(f"{above}/")
-        if not is_below:
-            return "of another address"
-        path = path.removeprefix(above)
+    above = "" if base is None else base.raw_path.decode().rstrip("/")
+    if base is not None and not str(url).startswith(f"{str(base).rstrip('/')}/"):
+        return "of another address"
+    path, _, query = url.raw_path.decode().removeprefix(above).partition("?")
     is_due = method != "HEAD" and status not in _BODILESS and content.get("size", 0) > 0
     if text is None and is_due:
         return "without the body of the response"

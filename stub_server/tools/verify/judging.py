@@ -5,65 +5,25 @@ what was sent.
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ...contract.document import JSON, Document, Operation
+from ...contract.document import JSON, Document
+from ...contract.pointers import below, within
 from ...contract.source import fixture
-from ...core.record import Body
-from .catalogue import (
-    Catalogue,
-    Steps,
-    below,
-    body_of,
-    pointer_of,
-    queried,
-    records_at,
-    within,
-)
+from .catalogue import Catalogue, Steps, body_of, is_list, pointer_of, queried
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, folded, instant_of
+from .comparing import Comparing, Difference, is_number
 from .exchange import Answer, Exchange, base_of, code_of
 from .findings import CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
 from .probes import Flaw, Probe, Roles, roles_in
-from .target import Rights, Target
+from .target import PERSON, Target
 
 _INVALID = (400, 422)
 _REFUSED = {401: "auth", 403: "scope"}
-
-
-class Learned:
-    """What a run has learned of its target.
-
-    `created` has each `createdAt` of the target's new records, in seconds since 1970.
-    `asked_for` has by operationId members that it asks for and the contract does not have.
-    `unanswered` are operations that may have changed something without an answer.
-    """
-
-    def __init__(self) -> None:
-        self.created: set[float] = set()
-        self.asked_for: dict[str, Body] = defaultdict(dict)
-        self.unanswered: list[Operation] = []
-
-
-@dataclass(slots=True)
-class End:
-    """How a run has ended. `away` is a clause that says why the target could not be asked
-    any more.
-    """
-
-    seconds: float = 0.0
-    away: str = ""
-    is_late: bool = False
-    is_interrupted: bool = False
-
-    @property
-    def is_early(self) -> bool:
-        """Whether not all was sent."""
-        return bool(self.away) or self.is_late or self.is_interrupted
 
 
 class Run(Ledger):
@@ -79,24 +39,30 @@ class Run(Ledger):
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
-        self.rights = Rights()
+        self.kind, self.closed = PERSON, dict[str, str]()
+        """What the credential is, and why operations are out of its reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
-        self.learned, self.end = Learned(), End()
-        self.defaults = _defaults(document)
-        self.kinds: dict[str, str] = {**fixture("verify.yaml")["refusals"]}
-        """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
-        for keys in document.unique.values():
-            self.kinds |= {str(key.code): "uniqueness" for key in keys}
+        self.created: set[float] = set()
+        """Each `createdAt` of the target's new records, in seconds since 1970."""
+        self.unanswered = 0
+        """Requests that may have changed something without an answer."""
+        self.seconds = 0.0
+        self.away = ""
+        """A clause that says why the target could not be asked any more."""
+        self.is_late, self.is_interrupted = False, False
 
 
 class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, run.defaults, run.learned.created)
+        self.comparing = Comparing(roles, _defaults(run.document), run.created)
         self._run = run
+        codes = [str(key.code) for keys in run.document.unique.values() for key in keys]
+        self._kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
+        """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         self.has_strange = False
         """Whether only one side has a record of this journey, or a change of one: figures and
         searches show it.
@@ -112,107 +78,94 @@ class Judge:
         Asking all three took `took` seconds. Of a twin that was not asked, the answer is an empty
         200.
         """
-        answer, operation = exchange.answer, probe.operation
-        found = [*self._run.conformity.findings(exchange, operation)]
+        answer = exchange.answer
+        found = [*self._run.conformity.findings(exchange, probe.operation)]
         if 0 < answer.status < 500:
             found += self._status(probe, answer, twins[0])
             if answer.is_success and twins[0].status == answer.status:
-                found += self._values(probe, operation, answer, twins, took)
+                found += self._values(probe, answer, twins, took)
         found.sort(key=lambda each: RANKS[each.kind])
         chosen = []
         for each in found:
             is_of_line = each.kind == found[0].kind and "by_line" in CLASSES[each.kind]
             if each is found[0] or is_of_line or "beside" in CLASSES[each.kind]:
-                chosen.append(self.shown(probe, exchange, each))
-        return chosen
+                chosen.append(each)
+        showing = self._run.showing
+        return [showing.finding(each, exchange, probe.operation, probe.group) for each in chosen]
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(exchange.answer.status, flaw.expected)
-        return self.shown(probe, exchange, self._found(flaw.kind, probe, expected, flaw.title))
-
-    def shown(self, probe: Probe, exchange: Exchange, found: Finding) -> Finding:
-        """A finding with the exchange as a report shows it."""
-        return self._run.showing.finding(found, exchange, probe.operation, probe.aim.group)
+        found = self._found(flaw.kind, probe, expected, flaw.title)
+        return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 
     def _found(
         self, kind: str, probe: Probe, expected: Said, title: str, got: Got | None = None
     ) -> Finding:
-        about, pointer = probe.aim.about or probe.operation, probe.aim.pointer
+        about, pointer = probe.about, probe.pointer
         if kind in ("wrong-status", "error-code"):
             pointer = pointer_of(about, "responses")
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
-        tries = probe.aim.learns.rpartition(": ")[2]
+        tries = probe.learns.rpartition(": ")[2]
         return Finding(kind, pointer, f"{about.id} · {title}.", expected, got, about.id, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        refusal = target if twin.is_success else twin
-        code, expected = code_of(target.json()), str(code_of(twin.json()))
-        title = f"{probe.aim.learns}: answered {target.status}, expected {twin.status}"
+        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
+        got, expected = str(code_of(target.json())), str(code_of(twin.json()))
         # what is invalid too says nothing about a credential or a state
-        suspect = "" if target.status in _INVALID else probe.aim.suspect
+        suspect = "" if target.status in _INVALID else probe.suspect
         if target.status == twin.status:
-            if target.is_success or str(code) == expected:
+            if target.is_success or got == expected:
                 return
-            named = f"with the code {code}" if code else "without a code"
-            kind, title = "error-code", f"{probe.aim.learns}: {target.status} {named}"
-        elif target.is_success is twin.is_success:
-            is_credential = suspect in _REFUSED.values() and not twin.is_success
-            kind = suspect if is_credential else "wrong-status"
+            kind, title = "error-code", f"{probe.learns}: {target.status} with the code {got}"
+        elif twin.is_success and target.is_success:
+            kind = "wrong-status"
+        elif twin.is_success:
+            known = self._kinds.get(got, "stricter")
+            kind = _REFUSED.get(target.status) or suspect or known
+        elif target.is_success:
+            known = self._kinds.get(expected, "laxer")
+            kind = _REFUSED.get(twin.status) or suspect or known
         else:
-            other = "stricter" if twin.is_success else "laxer"
-            known = self._run.kinds.get(str(code_of(refusal.json())), other)
-            kind = _REFUSED.get(refusal.status) or suspect or known
+            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         yield self._found(kind, probe, self._run.showing.said(twin), title)
 
     def _values(
-        self,
-        probe: Probe,
-        operation: Operation,
-        target: Answer,
-        twins: tuple[Answer, Answer],
-        took: float,
+        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
     ) -> Iterator[Finding]:
-        steps = self._run.catalogue.entries_at(operation)
-        bodies = target.json(), twins[0].json(), twins[1].json()
-        if probe.aim.suspect == "sort":
-            yield from self._sorted(probe, records_at(bodies[0], steps))
-        is_own = _is_own(probe) if steps is None else probe.narrowed
-        if probe.is_alone or bodies[0] is None or not is_own:
+        body, names_own = target.json(), any(roles_in([probe.path, *probe.query.values()]))
+        is_own = probe.makes or probe.operation.method != "GET" or names_own
+        if is_list(probe.operation):
+            is_own = probe.narrowed
+        # which records are on a page depends on the order of those of one instant
+        if probe.is_alone or body is None or not is_own or probe.suspect == "paging":
             return
-        if probe.aim.suspect == "paging":
-            # which records are on a page depends on the order of those of one instant
-            theirs, ours = (len(records_at(body, steps)) for body in bodies[:2])
-            if theirs != ours:
-                title = f"{probe.aim.learns}: {theirs} entries, not {ours}"
-                yield self._found("paging", probe, Said(target.status, f"{ours} entries"), title)
-            return
-        for each in self.comparing.differences(*bodies, took):
-            is_figure = _is_number(each.expected) and each.kind != "not-persisted"
+        first, second = (twin.json() for twin in twins)
+        for each in self.comparing.differences(body, first, second, took):
+            is_figure = is_number(each.expected) and each.kind != "not-persisted"
             if not (self.has_strange and is_figure):
-                yield self._differs(probe, operation, target.status, each)
+                yield self._differs(probe, target.status, each)
 
-    def _differs(self, probe: Probe, operation: Operation, status: int, it: Difference) -> Finding:
-        kind, learns, member = it.kind, probe.aim.learns, ".".join(it.at) or "the body"
+    def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
+        kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
         got, wanted = map(self._run.showing.value, (it.got, it.expected))
-        about, pointer = probe.aim.about or operation, probe.aim.pointer
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
-            about, pointer, learns = operation, queried(operation)[name][0], f"filtered by {name}"
-        elif self._is_confirmed(probe.aim.suspect, it):
-            kind = probe.aim.suspect
+            where = queried(operation)[name][0]
+            probe = replace(probe, about=operation, pointer=where, learns=f"filtered by {name}")
+        elif self._is_confirmed(probe.suspect, it):
+            kind = probe.suspect
         elif it.writer is not None:
-            about, pointer = it.writer, pointer_of(it.writer)
-            if it.member:
-                pointer = below(body_of(about), "properties", it.member)
+            where = below(body_of(it.writer), "properties", it.member)
+            probe = replace(probe, about=it.writer, pointer=where)
         else:
-            kind, about = "value" if kind == "list" else kind, operation
+            kind = "value" if kind == "list" else kind
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
-            pointer = within(self._run.document, root, it.at)[0]
+            where = within(self._run.document, root, it.at)[0]
+            probe = replace(probe, about=operation, pointer=where)
         self._departed.add(it.at)
-        title = f"{learns}: {member} has {got}, not {wanted}"
-        probe = replace(probe, aim=probe.aim._replace(about=about, pointer=pointer))
+        title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
         return self._found(kind, probe, expected, title, Got(member, it.got))
 
@@ -225,42 +178,17 @@ class Judge:
                 fields = {each.field for each in self._run.document.lifecycles.values()}
                 return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
             case "figures":
-                return _is_number(difference.expected)
+                return is_number(difference.expected)
             case "idempotency":
                 return difference.kind == "reference" or difference.at not in self._departed
         return bool(suspect) and difference.kind == "list"
-
-    def _sorted(self, probe: Probe, entries: list[Any]) -> Iterator[Finding]:
-        option = str(probe.query.get("sort", ""))
-        key = option.removeprefix("-")
-        values = [folded(entry.get(key)) for entry in entries]
-        is_text = all(isinstance(value, str) for value in values)
-        # how a target orders letters and accents of others' records is not in the contract
-        is_open = is_text and not probe.narrowed and None in map(instant_of, values)
-        if is_open or not (is_text or all(map(_is_number, values))):
-            return
-        if values != sorted(values, reverse=option.startswith("-")):
-            title = f"the entries are not in the order of {option}"
-            yield self._found("sort", probe, Said(200, f"entries by {option}"), title)
-
-
-def _is_own(probe: Probe) -> bool:
-    """Whether an answer is about what the journey made."""
-    if probe.makes or probe.method != "GET":
-        return True
-    return any(roles_in([probe.path, *probe.query.values()]))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:
     """By the name of a member: its defaults in requests, and the states of records."""
     made: dict[str, set[Any]] = defaultdict(set, error={True, False})
-    for schema in document.raw["components"]["schemas"].values():
-        for name, node in schema.get("properties", {}).items():
-            default = document.resolve(node).get("default")
+    for schema in document.raw["components"]["schemas"]:
+        for name, default in document.defaults(schema).items():
             if isinstance(default, (str, bool)):
                 made[name].add(default)
     for lifecycle in document.lifecycles.values():

@@ -2,17 +2,16 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
 from ...app import data_dir
 from ...contract.document import Document
+from ...contract.pointers import below, canonical, located
 from ...contract.source import unescaped
-from ...core.text import counted
 from ...settings import Overlays
-from .catalogue import below, canonical, located
 from .conformity import Conformity
 from .findings import (
     CLASSES,
@@ -21,7 +20,6 @@ from .findings import (
     Divergence,
     Finding,
     Report,
-    contract_of,
     listed,
 )
 from .showing import Showing
@@ -77,28 +75,25 @@ class Ledger:
             self.groups[operation].add(group)
             self.groups[about or operation].add(group)
 
-    def documented(self, operations: Iterable[str]) -> Pairs:
-        """The documented statuses of operations."""
-        known = self.document.operations
-        return {(name, status) for name in operations for status in known[name].responses}
-
     def ended(
         self,
         divergences: Collection[Divergence],
         known: Collection[str],
-        reachable: Pairs,
         *,
-        names: Iterable[str],
+        among: Collection[str],
+        beyond: int,
         unseen: str,
         **more: Any,
     ) -> Report:
         """The report of these divergences but for those of `known` fingerprints.
 
-        Its coverage is how many of the `reachable` statuses were answered. It has a row for each of
-        the operations; `unseen` is the state of a group that all of them have and none has probed.
+        Its coverage is how many of the documented statuses of the operations `among` were answered;
+        `beyond` reach are some. `unseen` is the state of a group that was not probed.
         """
-        rows = {}
-        for name in names:
+        rows, documented = {}, Pairs()
+        for name in among:
+            statuses = self.document.operations[name].responses
+            documented |= {(name, status) for status in statuses}
             row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
             rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
         for divergence in divergences:
@@ -106,9 +101,11 @@ class Ledger:
                 if name in rows:
                     rows[name][group] = "diverges"
         shown = [each for each in divergences if each.fingerprint not in known]
+        contract = self.document.identity
+        reached, reachable = len(documented & self.pairs), len(documented) - beyond
         return Report(
-            contract=contract_of(self.document),
-            coverage=round(100 * len(reachable & self.pairs) / (len(reachable) or 1), 1),
+            contract=f"{contract['version']} {contract['digest'][:12]}",
+            coverage=round(100 * reached / (reachable or 1), 1),
             rows=rows,
             divergences=shown,
             hidden=len(divergences) - len(shown),
@@ -144,20 +141,20 @@ class Ledger:
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         ignored, lost = set[tuple[str, str]](), dict[tuple[str, str], Finding]()
-        for each in self.findings:
-            member = self._member(each)
+        members = [(each, self._member(each)) for each in self.findings]
+        for each, member in members:
             if each.kind in ("filter", "sort") and member.startswith("?"):
                 ignored.add((each.operation, member))
             elif each.kind == "not-persisted":
                 lost[self._tag(each), member] = each
-        for each in self.findings:
-            operation, member = each.operation, self._member(each)
+        for each, member in members:
+            operation = each.operation
             if operation in missing and each.kind != _MISSING:
                 continue
             is_there = operation in there and each.target.status == 404
             if is_there and each.kind == _MISSING:
                 title = f"{operation} refuses an unknown record with 404 and no code."
-                where = f"{each.pointer}/responses"
+                where = f"{each.pointer}/responses/404/x-codes"
                 each = replace(each, kind="error-code", pointer=where, title=title)
             elif each.kind == "schema" and each.pointer.endswith(f"/properties/{member}"):
                 # what answers lack may not be stored
@@ -231,9 +228,7 @@ class Ledger:
         if shown.kind in _LISTING and len(names) > 1:
             listing = listed([name.removeprefix("?") for name in names if name])
             return f"{shown.operation} {_LISTING[shown.kind]} {listing}"
-        places = {canonical(self.document, each.pointer) for each in findings}
-        more = f" (and {counted(len(places) - 1, 'other place')})" if len(places) > 1 else ""
-        return where + shown.title.removesuffix(".") + more
+        return where + shown.title.removesuffix(".")
 
     def _basis(self, shown: Finding) -> str:
         """The source document shows requests and answers, but no rules."""

@@ -21,8 +21,7 @@ from .exchange import Answer, Exchange
 from .findings import Finding, Report
 from .har import archive_of, entry_of
 from .merging import Ledger
-from .proxy import JUDGED, OWN, Passed
-from .showing import Showing
+from .proxy import JUDGED, Passed
 
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
@@ -44,8 +43,7 @@ class Observed(Ledger):
     def judge(self, exchange: Exchange) -> list[Finding]:
         """In what an exchange departs. Requests that are no operation are not counted."""
         request, status = exchange.request, exchange.answer.status
-        method = "GET" if request.method == "HEAD" else request.method
-        operation = self.document.routed(request.path)[0].get(method)
+        operation = self.document.routed(request.path)[0].get(request.method)
         group = "rejects" if 400 <= status < 500 else "accepts"
         findings = []
         for each in self.conformity.findings(exchange, operation):
@@ -60,21 +58,20 @@ class Observed(Ledger):
         return findings
 
     def report(self, seconds: float, known: Collection[str] = ()) -> Report:
-        """The report of what was seen until now, without divergences of known fingerprints.
-
-        Its coverage is the share of all documented statuses.
-        """
+        """The report of what was seen until now, without divergences of known fingerprints."""
         report = self.ended(
             self.divergences(),
             known,
-            self.documented(self.document.operations),
-            names=[name for name in self.document.operations if name in self.groups],
+            among=self.document.operations,
+            beyond=0,
             unseen="none",
             target=self._target,
             mode=self._mode,
             seconds=seconds,
             requests=self.requests,
         )
+        rows = report.rows.items()
+        report.rows = {name: row for name, row in rows if name in self.groups}
         report.exit = 1 if report.divergences else 0 if self.findings or self.requests else 3
         return report
 
@@ -99,7 +96,6 @@ class Watching:
 
     def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
         self.observed = Observed(target, "proxy", overlays)
-        self._showing = Showing(self.observed.document, target)
         self._target, self._say = target, say
         self._began = time()
         self.unjudged: Counter[str] = Counter()
@@ -123,14 +119,11 @@ class Watching:
         self._judging.shutdown()
         return self.observed.report(time() - self._began)
 
-    async def own(self, path: str) -> tuple[int, bytes]:
-        """Answer a request for what was seen, newest last: an archive, whose entries also have the
-        classes of divergences.
+    def archive(self) -> bytes:
+        """What was seen, newest last: an archive, whose entries also have the classes of
+        divergences.
         """
-        if path != f"{OWN}exchanges":
-            message = f"Ask for {OWN}exchanges, which is an HTTP archive."
-            return 404, orjson.dumps({"error": True, "message": message})
-        return 200, archive_of(map(orjson.Fragment, [*self._kept]))
+        return archive_of(map(orjson.Fragment, [*self._kept]))
 
     def _judge(self) -> None:
         """Judge the exchange that has waited longest."""
@@ -143,13 +136,15 @@ class Watching:
         else:
             unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
             self.unjudged[unread] += 1
-        shown = entry_of(self._showing.redacted(Exchange(request, answer)), at, self._target)
+        shown = entry_of(
+            self.observed.showing.redacted(Exchange(request, answer)), at, self._target
+        )
         self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread}))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         with suppress(OSError):  # nobody reads the lines any more
-            line = self._showing.line(request)
+            line = self.observed.showing.line(request)
             self._say(f"{request.method:<6} {line}  {answer.status or '---'}  {word}")
 
 

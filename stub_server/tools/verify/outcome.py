@@ -15,7 +15,7 @@ from ...core.problem import UnusableInput
 from ...core.record import Body
 from ...settings import Overlays
 from .findings import CLASSES, Report
-from .forms import FORMS, notes, overlay, rendered
+from .forms import FORMS, rendered
 from .har import read
 from .observed import Observed
 from .options import Options
@@ -52,13 +52,13 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    archive, began = read(file, url), monotonic()
+    (exchanges, left_out), began = read(file, url), monotonic()
     observed = Observed(url or "recorded traffic", "har", overlays)
-    for exchange in archive.exchanges:
+    for exchange in exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began, known)
-    left_out = sorted(archive.left_out.items())
-    report.notes = [f"Not judged: {count:,} ({reason})." for reason, count in left_out]
+    for reason, count in sorted(left_out.items()):
+        report.notes.append(f"Not judged: {count:,} ({reason}).")
     if not observed.requests and not observed.findings:
         message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
         raise UnusableInput(" ".join([message, *report.notes]))
@@ -104,9 +104,9 @@ def written(
     Raises UnusableInput.
     """
     if corrections is not None:
-        save(corrections, overlay(report))
+        save(corrections, rendered("overlay.yaml", report=report))
     for form, file in forms:
-        text = rendered(form, report)
+        text = rendered(FORMS[form], report=report)
         if file is None:
             yield text
         else:
@@ -120,36 +120,35 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     Raises UnusableInput if nothing was learned.
     """
     options = run.options
-    classes = (options.classes or CLASSES.keys()) - {*options.skip}
+    classes = (CLASSES.keys() & {*options.only} or CLASSES.keys()) - {*options.skip}
     divergences = []
     for each in run.divergences():
         is_chosen = not each.operations or {*each.operations} & {*run.chosen}
         if each.kind in classes and is_chosen:
             divergences.append(each)
     unreached = [*_unreached(run)]
-    away = {(each["operationId"], each["status"]) for each in unreached if each["reason"]}
     report = run.ended(
         divergences,
         known,
-        run.documented(run.chosen) - away,
-        names=run.chosen,
+        among=run.chosen,
+        beyond=sum(bool(each["reason"]) for each in unreached),
         unseen="unreached",
         target=options.url,
         mode="write" if options.write else "read",
         seed=options.seed,
-        seconds=round(run.end.seconds, 1),
+        seconds=round(run.seconds, 1),
         requests=run.target.requests,
         unreached=unreached,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
-        notes=notes(run),
+        notes=rendered("notes.txt", run=run).splitlines(),
     )
-    if report.divergences and not run.end.is_interrupted:
+    if report.divergences and not run.is_interrupted:
         report.exit = _DIVERGES
-    elif not run.groups or run.end.is_interrupted:
+    elif not run.groups or run.is_interrupted:
         report.exit = _FAILED
-        if run.end.away and not (report.left_behind or run.cleanup.is_cut_short):
-            raise UnusableInput(f"{options.url} cannot be compared: it {run.end.away}.")
+        if run.away and not (report.left_behind or run.cleanup.is_cut_short):
+            raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     return report
@@ -169,7 +168,7 @@ def _unreached(run: Runner) -> Iterator[Body]:
 
 def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:
     """Why a documented status may not have been answered."""
-    status, closed, options = response.status, run.rights.closed, run.options
+    status, closed, options = response.status, run.closed, run.options
     yield closed.get(operation.id)
     yield _ELSEWHERE.get(str(status))
     if not options.write:
@@ -180,7 +179,7 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
     if status == 403:
         if set(response.codes) <= _OF_KEYS:
             yield "needs a key with other settings"
-        if run.rights.kind != PERSON:
+        if run.kind != PERSON:
             yield "needs a JWT, which creates keys with fewer scopes"
         if ("createApiKey", 201) not in run.pairs:
             yield "no API key with fewer scopes could be created"

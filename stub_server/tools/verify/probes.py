@@ -7,7 +7,7 @@ from collections.abc import Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...contract.document import JSON, Operation
+from ...contract.document import Operation
 from ...contract.formats import is_uuid
 from ...core.record import Body
 from .catalogue import (
@@ -22,6 +22,7 @@ from .catalogue import (
     with_leaves,
 )
 from .exchange import Answer
+from .options import Options
 from .variants import CNPJ, UNKNOWN_ID, Variants
 
 GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong credential"
@@ -30,56 +31,48 @@ GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong cred
 Others are of API keys.
 """
 UNKNOWN = UNKNOWN_ID.strip("{}")
+QUIET = "quiet"
+"""The group of probes of which a refusal is no finding: what follows finds its cause."""
+MEMBERS = {"the public key": "the api key"}
+"""Roles of members of records, by those of the records."""
 SETUP = "setup"
 """The group of probes that make what others need. They have no column in the report."""
 _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
-
-
-class Aim(NamedTuple):
-    """What a probe is to learn.
-
-    - `group` is its column in the report.
-    - `learns` says in words what it tries; `pointer` leads to the rule of the contract.
-    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
-    - `about` is the operation to which a divergence belongs, such as the creation that a read
-      shows.
-    """
-
-    group: str
-    learns: str
-    pointer: str
-    suspect: str = ""
-    about: Operation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
 
+    - `group` is its column in the report. `learns` says in words what it tries.
+    - `pointer` leads to the rule of the contract.
+    - `about` is the operation to which a divergence belongs, such as the creation that a read
+      shows.
     - `path` is percent-encoded except for its roles. `body` is JSON, or bytes that are sent as they
       are.
+    - `suspect` is the class of a divergence, if the probe knows better than the status shows.
     - `makes` is the role that the record in the answer plays from then on.
     - `keeps`: the journey ends if target and twins differ in success, since their records differ
       from then on.
     - `narrowed`: the list has only the journey's own records.
     - `is_alone`: it is sent to the target only, which is to accept it.
-    - `is_quiet`: a refusal is no finding: what follows finds its cause.
     """
 
     operation: Operation
-    method: str
+    group: str
+    learns: str
+    pointer: str
+    about: Operation
     path: str
-    aim: Aim
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     credential: str = GIVEN
+    suspect: str = ""
     makes: str = ""
     keeps: bool = False
     narrowed: bool = False
     is_alone: bool = False
-    is_quiet: bool = False
 
 
 class Flaw(NamedTuple):
@@ -155,10 +148,6 @@ class Roles:
         found = self._by_first.get(first)
         return found.target if found is not None and found.second == second else None
 
-    def is_known(self, first: str) -> bool:
-        """Whether the target's text for one of the first twin is known."""
-        return first in self._by_first
-
     def spelled(self, value: Any, party: int) -> Any:
         """A value with its roles replaced for one party: 0 is the target.
 
@@ -198,22 +187,16 @@ class Builder:
         self,
         catalogue: Catalogue,
         variants: Variants,
-        *,
-        writes: bool,
-        charges: bool,
-        closed: Container[str] = (),
+        options: Options,
+        closed: Container[str],
     ) -> None:
-        """Only one that `writes` changes something; without `charges`, nothing is sent that may
-        cost money; `closed` are the operationIds out of reach.
-        """
+        """`closed` are the operationIds out of reach."""
         self.catalogue, self.variants = catalogue, variants
         self.document = catalogue.document
         self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
-        self.unknown: set[str] = set()
-        """Entries of lists that the target does not know: they are no longer sent."""
         self._of_parts: dict[Steps, str] = {}
-        self._writes, self._charges, self._closed = writes, charges, closed
+        self._options, self._closed = options, closed
 
     def begin_anew(self) -> None:
         """Let the next journey make records of its own, whose names no earlier one has."""
@@ -222,9 +205,10 @@ class Builder:
 
     def may(self, operation: Operation) -> bool:
         """Whether the options and the credential allow an operation to succeed."""
-        if costs(operation) and not self._charges:
+        if costs(operation) and not self._options.charges:
             return False
-        return (self._writes or operation.method == "GET") and operation.id not in self._closed
+        is_sent = self._options.write or operation.method == "GET"
+        return is_sent and operation.id not in self._closed
 
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""
@@ -237,6 +221,14 @@ class Builder:
         """The kind of record that an operation updates."""
         resource = self.resource_of(operation)
         return resource if resource is not None and operation == resource.update else None
+
+    def reads_about(self, resource: Resource) -> list[Operation]:
+        """What reads a record, and what is below it, such as its statistics."""
+        found = []
+        for each in self.document.operations.values():
+            if each.method == "GET" and path_names(each) == [resource.key] and self.may(each):
+                found.append(each)
+        return found
 
     def write(
         self, operation: Operation, body: Any, learns: str, pointer: str = "", **more: Any
@@ -260,16 +252,12 @@ class Builder:
         )
 
     def kind_of(self, role: str) -> Resource | None:
-        """The kind of record that plays a role, such as `the plan more`, or that has a member of
-        this name, such as `the public key`.
+        """The kind of record that plays a role, such as `the plan more`, or has a member that
+        plays it.
         """
-        kinds = self.catalogue.resources.values()
-        for kind in kinds:
+        role = MEMBERS.get(role, role)
+        for kind in self.catalogue.resources.values():
             if f"{role} ".startswith(f"{kind.role} "):
-                return kind
-        member = role.removeprefix("the ").replace(" ", "_")
-        for kind in kinds:
-            if member in self.document.schema(kind.schema)["properties"]:
                 return kind
         return None
 
@@ -311,15 +299,10 @@ class Builder:
         """The first example of the contract for an operation, with roles and new values; None
         without a body.
         """
-        if operation.body is None:
-            return None
-        return self._shown(operation)[0]
+        return None if operation.body is None else self.examples(operation)[0]
 
     def examples(self, operation: Operation) -> list[Any]:
-        """The other examples of the contract, with roles and new values."""
-        return self._shown(operation)[1:]
-
-    def _shown(self, operation: Operation) -> list[Any]:
+        """The examples of the contract, with roles and new values."""
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
         own = [self._own(each) for each in shown]
         for each in own:
@@ -346,7 +329,6 @@ class Builder:
         pointer: str = "",
         *,
         path: str = "",
-        suspect: str = "",
         about: Operation | None = None,
         **more: Any,
     ) -> Probe:
@@ -354,22 +336,16 @@ class Builder:
 
         Without a pointer, it is about the whole operation.
         """
-        more["body"] = self._known(self.harmless(operation, more.get("body")))
-        aim = Aim(group, learns, pointer or pointer_of(operation), suspect, about)
-        return Probe(operation, operation.method, path or self.path(operation), aim, **more)
-
-    def _known(self, body: Any) -> Any:
-        """The body without entries of lists that the target does not know."""
-        if not isinstance(body, dict) or not self.unknown:
-            return body
-        return {
-            name: (
-                [each for each in value if str(each) not in self.unknown]
-                if isinstance(value, list)
-                else value
-            )
-            for name, value in body.items()
-        }
+        more["body"] = self.harmless(operation, more.get("body"))
+        return Probe(
+            operation,
+            group,
+            learns,
+            pointer or pointer_of(operation),
+            about or operation,
+            path or self.path(operation),
+            **more,
+        )
 
     def make(self, resource: Resource, role: str = "", **changes: Any) -> Probe:
         """Create a record that plays a role from then on: that of its kind, or another one.
@@ -387,7 +363,7 @@ class Builder:
         kind = self.kind_of(role)
         if kind is None:
             return None
-        makes = role if role.startswith(kind.role) else kind.role
+        makes = MEMBERS.get(role, role)
         return None if makes in self.present else self.make(kind, makes)
 
     def ready(self, resource: Resource, role: str = "", **changes: Any) -> Journey:

@@ -5,7 +5,7 @@ Bodies are streamed as they were encoded. Only `Host` is replaced, and the field
 (RFC 9110, 7.6.1) are left out.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from time import perf_counter, time
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.text import host_name, is_local
 from ...server.layers.access import is_from_elsewhere
+from ...server.layers.forwarding import LOST
 from ...server.request import OF_CONNECTIONS
 from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
@@ -26,15 +27,6 @@ OWN = "/_proxy/"
 """Paths below it are answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
 _LAST_STATUS = 599  # that uvicorn can write
-# Of a connection that was reset, uvloop has no socket, and looking at it raises one of the first
-# two.
-_LOST = (
-    AttributeError,
-    ValueError,
-    httpcore2.ConnectTimeout,
-    httpcore2.NetworkError,
-    httpcore2.ProtocolError,
-)
 
 
 class Passed(NamedTuple):
@@ -57,10 +49,10 @@ class Proxy:
         self,
         target: str,
         passed: Callable[[Passed], None],
-        own: Callable[[str], Awaitable[tuple[int, bytes]]],
+        own: Callable[[], bytes],
     ) -> None:
-        """`passed` is called with each exchange; `own` answers requests below `OWN`, by
-        path.
+        """`passed` is called with each exchange; `own` is the JSON that answers requests
+        below `OWN`.
         """
         self._target = base_of(target)
         self._passed, self._own = passed, own
@@ -89,7 +81,7 @@ class Proxy:
             return
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         if path.startswith(OWN) or not _is_for_this_machine(scope):
-            await (await self._owned(scope, path))(scope, receive, send)
+            await self._owned(scope)(scope, receive, send)
             return
         sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
         status, headers, failure = 0, RawHeaders(), ""
@@ -110,7 +102,7 @@ class Proxy:
                 status, headers = answer.status, answer.headers
         except _Left:
             return
-        except _LOST as error:
+        except LOST as error:
             failure = str(error) or type(error).__name__
         took = perf_counter() - began
         request = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
@@ -149,7 +141,7 @@ class Proxy:
             },
         )
 
-    async def _owned(self, scope: Scope, path: str) -> Response:
+    def _owned(self, scope: Scope) -> Response:
         """Answer programs on this machine only."""
         if (
             is_from_elsewhere(dict(scope["headers"]))
@@ -161,8 +153,7 @@ class Proxy:
                 "Only programs on this machine may ask this. Use the address 127.0.0.1.",
                 "forbidden",
             )
-        status, body = await self._own(path)
-        return Response(body, status, media_type="application/json")
+        return Response(self._own(), media_type="application/json")
 
 
 def _is_for_this_machine(scope: Scope) -> bool:

@@ -15,7 +15,7 @@ from ...contract.formats import formats
 from ...contract.schema import Schemas
 from ...domain.documents import is_document_here, is_document_unchecked
 from ...server.explain.mending import Mender
-from .catalogue import Resource, path_names
+from .catalogue import Resource
 from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
 from .journeys.records import remembers, transitions, unique
@@ -61,20 +61,21 @@ class Runner(Run):
             async with asyncio.timeout(self.options.budget):
                 await self._send_all()
         except TimeoutError:
-            self.end.is_late = True
-            self.end.away = "" if target.answers else "does not answer"
+            self.is_late = True
+            self.away = "" if target.answers else "does not answer"
         except asyncio.CancelledError:
-            self.end.is_interrupted = True
+            self.is_interrupted = True
         except Away as error:
-            self.end.away = str(error)
+            self.away = str(error)
         target.until = monotonic() + TIDYING
-        with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-            await self.cleanup.finish(may_have_made=bool(self.learned.unanswered))
+        if self.unanswered or self.cleanup.noted:
+            with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
+                await self.cleanup.finish()
         await target.close()
-        self.end.seconds = monotonic() - began
+        self.seconds = monotonic() - began
         silent = [finding for finding in self.findings if finding.kind == "transport"]
         # connections that break anywhere say nothing about an operation
-        if self.end.away or target.repeated >= len(silent):
+        if self.away or target.repeated >= len(silent):
             self.findings = [finding for finding in self.findings if finding not in silent]
         return self
 
@@ -84,14 +85,11 @@ class Runner(Run):
         for operation in self.document.operations.values():
             if self.options.write or operation.method == "GET":
                 asked.append(operation)
-        self.rights = await rights_of(self.target, asked, self.unknown_id)
-        nowhere = [*self._nowhere()]
-        answers = await together(*(self.target.send(each, TRIES) for each in nowhere))
-        exchanges = [*map(Exchange, nowhere, answers)]
-        self.conformity.learn_nowhere(exchanges[0])
-        for each in exchanges:
-            for found in self.conformity.findings(each, None):
-                self.findings.append(self.showing.finding(found, each, None, "rejects"))
+        self.kind, self.closed = await rights_of(self.target, asked, self.unknown_id)
+        nowhere = Request("GET", "/v2/verify-unknown", "", bearer(self.options.token))
+        seen = Exchange(nowhere, await self.target.send(nowhere, TRIES))
+        for found in self.conformity.findings(seen, None):
+            self.findings.append(self.showing.finding(found, seen, None, "rejects"))
         if self.options.write:
             await self._learn_limits()
         waiting = [*self._chains()]
@@ -107,27 +105,17 @@ class Runner(Run):
 
         await together(*(worker() for _ in range(AT_ONCE)))
 
-    def _nowhere(self) -> Iterator[Request]:
-        """A path and methods that the contract does not have, these for unknown records."""
-        headers = bearer(self.options.token)
-        yield Request("GET", "/v2/verify-unknown", "", headers)
-        for each in self.document.operations.values() if self.options.write else ():
-            path = each.at_ids({name: self.unknown_id for name in path_names(each)})
-            methods = {"PATCH", "DELETE", "PUT"} - self.document.routed(path)[0].keys()
-            if path != each.path and methods:
-                yield Request(min(methods), path, "", headers)
-
     async def _learn_limits(self) -> None:
         """Learn whether the credential is limited to some projects: then it cannot create one."""
         project = self.catalogue.resources.get("projectId")
-        if project is None or project.create.id in self.rights.closed:
+        if project is None or project.create.id in self.closed:
             return
         create = project.create
         body = orjson.dumps(self.builder("limits").plain(create))
         answer = await self.target.ask(create.method, create.path, body)
         self.cleanup.note(self.cleanup.made(), create, answer)
         if answer.status == 403:
-            self.rights.closed[create.id] = "the credential is limited to some projects"
+            self.closed[create.id] = "the credential is limited to some projects"
 
     async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
         made, (first, second) = self.cleanup.made(), self._twins
@@ -140,13 +128,7 @@ class Runner(Run):
         # by any clock that a target may have
         later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
         variants = Variants(self._mender, later, self.tag, f"{self.options.seed}/{name}")
-        return Builder(
-            self.catalogue,
-            variants,
-            writes=self.options.write,
-            charges=self.options.charges,
-            closed=self.rights.closed,
-        )
+        return Builder(self.catalogue, variants, self.options, self.closed)
 
     def _chains(self) -> Iterator[tuple[Builder, Iterable[Journey]]]:
         """The journeys over the operations that the run is about: in a chain those of one kind of

@@ -57,7 +57,7 @@ class Showing:
         own, redactor = _credentials(request.headers), self._redactor
 
         def line(text: str) -> str:
-            return redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
+            return self._line(text, own)
 
         def without(headers: Headers) -> Headers:
             return tuple(
@@ -75,8 +75,10 @@ class Showing:
     def line(self, request: Request) -> str:
         """Path and query on one line."""
         text = request.path + (f"?{request.query}" if request.query else "")
-        own = _credentials(request.headers)
-        return cut(self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1"))
+        return cut(self._line(text, _credentials(request.headers)))
+
+    def _line(self, text: str, own: list[str]) -> str:
+        return self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
         """The request as a report shows it, with a command that sends it again."""
@@ -84,19 +86,19 @@ class Showing:
         if not self._values:
             path = operation.path if operation is not None else outlined(path)
             query = "&".join(self._member(each, operation) for each in query.split("&") if each)
-        rest = ""
-        if body and (len(body) > _LARGEST_SENT or not self._values):
-            body, rest = b"", f"  # and a body of {len(request.body):,} bytes"
+        if len(body) > _LARGEST_SENT or not self._values:
+            body = b""
         repeated = {}
         for name, value in headers:
             if name.lower() not in _NOT_REPEATED and value.isprintable():
                 repeated[name.lower()] = value
-        if repeated.pop("authorization", None) is not None:
-            rest = f' -H "Authorization: Bearer $TOKEN"{rest}'  # which a shell reads
+        has_token = repeated.pop("authorization", None) is not None
         curl = command(
             method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
         )
-        return Shown(method, path, curl + rest if curl else "")
+        if curl and has_token:
+            curl += ' -H "Authorization: Bearer $TOKEN"'  # which a shell reads
+        return Shown(method, path, curl or "")
 
     def finding(
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
@@ -148,8 +150,8 @@ class Showing:
         contract lists.
         """
         name, _, value = member.partition("=")
-        _, node = ("", {}) if operation is None else queried(operation).get(name, ("", {}))
-        schema = self._document.resolve(node)
+        known = {} if operation is None else queried(operation)
+        schema = self._document.resolve(known[name][1]) if name in known else {}
         is_plain = schema.get("type") in _PLAIN or "enum" in schema
         return f"{name}={value if is_plain else '…'}"
 

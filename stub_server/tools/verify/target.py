@@ -6,7 +6,6 @@ import asyncio
 import ssl
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from math import inf
 from time import monotonic
@@ -32,20 +31,8 @@ PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
 """Kinds of credentials."""
 
 
-@dataclass(slots=True)
-class Rights:
-    """What the credential is; `closed` says why operations are out of its reach, by operationId."""
-
-    kind: str = PERSON
-    closed: dict[str, str] = field(default_factory=dict)
-
-
 class Away(Exception):
     """The target cannot be asked any more. The message says why, in words that follow its name."""
-
-
-class _Lost(Exception):
-    """A request has no whole answer: why, and whether another try makes sense."""
 
 
 class Target:
@@ -84,26 +71,21 @@ class Target:
         return await self.send(Request(method, path, query, headers, body), TRIES)
 
     async def send(self, request: Request, tries: int = 1) -> Answer:
-        """The answer.
+        """The answer; with status 0 there is none, and the body says why.
 
-        With status 0 there is none, and the body says why. Raises Away if nothing is answered.
+        Raises Away if nothing is answered.
         """
-        began, number, why = monotonic(), 0, ""
-        for number in range(1, tries + 1):
-            try:
-                answer = await self._patiently(request)
-                self.repeated += number > 1
-                return answer._replace(tries=number)
-            except _Lost as lost:
-                why, again = lost.args
-                if not again or number == tries:
-                    break
+        answer = await self._patiently(request)
+        for _ in range(tries - 1):
+            if answer.status or answer.seconds > _TIMEOUT:
+                break
             await asyncio.sleep(_PAUSE)
-        self._lost += 1
+            answer = await self._patiently(request)
+            self.repeated += answer.status > 0
+        self._lost = 0 if answer.status else self._lost + 1
         if self._lost > _MOST_LOST:
-            raise Away(f"does not answer: {why}")
-        often = f", in each of {number} tries" if number > 1 else ""
-        return Answer(0, (), f"{why}{often}".encode(), monotonic() - began, number)
+            raise Away(f"does not answer: {answer.body.decode()}")
+        return answer
 
     async def _patiently(self, request: Request) -> Answer:
         while True:
@@ -123,7 +105,7 @@ class Target:
 
     async def _sent(self, request: Request) -> Answer:
         url = self._base + request.path + (f"?{request.query}" if request.query else "")
-        began = monotonic()
+        began, why = monotonic(), "the connection broke off"
         self.requests += 1
         try:
             async with (
@@ -139,27 +121,25 @@ class Target:
                 async for part in response.aiter_bytes():
                     body += part
                     if len(body) > LONGEST:
-                        raise _Lost(f"an answer is larger than {LONGEST // 1024**2} MB", False)
-                headers = texts_of(response.headers.raw)
-                answer = Answer(response.status_code, headers, bytes(body), monotonic() - began)
+                        return Answer(0, (), b"an answer is larger than 8 MB")
+            headers = texts_of(response.headers.raw)
+            answer = Answer(response.status_code, headers, bytes(body), monotonic() - began)
+            self.answers += 1
+            self._on_exchange(Exchange(request, answer))
+            return answer
         except TimeoutError:
-            raise _Lost(f"no whole answer within {_TIMEOUT:.0f} s", False) from None
+            why = f"no whole answer within {_TIMEOUT:.0f} s"
         except httpx2.ConnectError as error:
-            raise _Lost(f"no connection ({error})", True) from None
+            why = f"no connection ({error})"
         except httpx2.DecodingError:
-            raise _Lost(
-                "the body is not in the content coding that its headers name", False
-            ) from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            # The client's own message may repeat what was sent.
-            is_cut = not isinstance(error, httpx2.RemoteProtocolError) or str(error).startswith(
-                ("Server", "peer")
-            )
-            why = "the connection broke off" if is_cut else "the answer is not HTTP"
-            raise _Lost(why, True) from None
-        self.answers, self._lost = self.answers + 1, 0
-        self._on_exchange(Exchange(request, answer))
-        return answer
+            why = "the body is not in the content coding that its headers name"
+        except httpx2.RemoteProtocolError as error:
+            # the client's own message may repeat what was sent
+            if not str(error).startswith(("Server", "peer")):
+                why = "the answer is not HTTP"
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError):
+            pass
+        return Answer(0, (), why.encode(), monotonic() - began)
 
     async def close(self) -> None:
         """Close its connections."""
@@ -177,10 +157,12 @@ async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def rights_of(target: Target, operations: Sequence[Operation], unknown_id: str) -> Rights:
-    """Ask each operation about an unknown record, with a body that none accepts: this changes
-    nothing.
+async def rights_of(
+    target: Target, operations: Sequence[Operation], unknown_id: str
+) -> tuple[str, dict[str, str]]:
+    """What the credential is, and why operations are out of its reach, by operationId.
 
+    Each is asked about an unknown record, with a body that none accepts: this changes nothing.
     Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
     """
     asking = []
@@ -192,38 +174,27 @@ async def rights_of(target: Target, operations: Sequence[Operation], unknown_id:
     if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
-        raise Away(_foreign(answers[0]))
-    rights, refused, granted = Rights(), set[str](), set[str]()
-    by_scheme: dict[str | None, set[int]] = defaultdict(set)
-    for operation, answer in zip(operations, answers, strict=True):
-        by_scheme[operation.scheme].add(answer.status)
-        if operation.scheme != "jwt":
-            (refused if answer.status == 403 else granted).update(operation.scopes)
-    if by_scheme["bearer"] == {401}:
-        rights.kind = PUBLIC
-    elif by_scheme["jwt"] and by_scheme["jwt"] <= {401, 403}:
-        rights.kind = KEY
-    for operation in operations:
-        lacking = sorted((refused - granted) & operation.scopes)
-        if operation.scheme == "jwt" and rights.kind != PERSON:
-            why = f"needs a JWT, and the credential is {rights.kind}"
-        elif operation.scheme == "bearer" and rights.kind == PUBLIC:
-            why = "needs a private key or a JWT, and the credential is a public key"
-        elif lacking:
-            why = f"the credential lacks {' or '.join(lacking)}"
-        else:
-            continue
-        rights.closed[operation.id] = why
-    return rights
-
-
-def _foreign(answer: Answer) -> str:
-    """Why a target is not the API, by its first answer."""
-    if answer.status == 0:
-        return f"answers no operation: {answer.body.decode()}"
-    if 300 <= answer.status < 400:
-        return (
-            f"redirects every operation ({answer.status}). Redirects are not followed: give the"
-            " final address"
+        said = answers[0].status or answers[0].body.decode()
+        raise Away(
+            f"answers no operation in JSON ({said}): give the final address above /v2, as redirects"
+            " are not followed"
         )
-    return f"answers {answer.status} without JSON to every operation: give the address above /v2"
+    statuses: dict[str | None, set[int]] = defaultdict(set)  # by scheme, and by scope
+    for operation, answer in zip(operations, answers, strict=True):
+        scopes = operation.scopes if operation.scheme != "jwt" else ()
+        for name in (operation.scheme, *scopes):
+            statuses[name].add(answer.status)
+    kind, closed = PERSON, {}
+    if statuses["bearer"] == {401}:
+        kind = PUBLIC
+    elif statuses["jwt"] and statuses["jwt"] <= {401, 403}:
+        kind = KEY
+    for operation in operations:
+        lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
+        if operation.scheme == "jwt" and kind != PERSON:
+            closed[operation.id] = f"needs a JWT, and the credential is {kind}"
+        elif operation.scheme == "bearer" and kind == PUBLIC:
+            closed[operation.id] = f"needs a private key or a JWT, and the credential is {kind}"
+        elif lacking:
+            closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
+    return kind, closed

@@ -9,11 +9,12 @@ from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
+from ...contract.pointers import below
 from ...contract.source import Json
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
 from ...server.explain.mending import Mender, samples
-from .catalogue import Steps, at, below, with_leaves
+from .catalogue import Steps, at, with_leaves
 
 NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits
@@ -43,19 +44,12 @@ _TEXTS = (
     "01310100",
 )
 """Texts that patterns of addresses and telephones accept, two of each kind."""
-_BOUNDS = {
-    "string": ("minLength", "maxLength"),
-    "array": ("minItems", "maxItems"),
-    **dict.fromkeys(("integer", "number"), ("minimum", "maximum")),
-}
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
-_UNIQUE = ("document", "email", "name", "sku", "url")
 _BOUND = ("type", "document_type")
 """Members of which a rule accepts a value only beside a document of that kind."""
 CPF, CNPJ = 11, 14  # characters
-_DRAWN = 6  # characters of a text that are drawn anew
 UNKNOWN_ID = "{the unknown id}"
 
 
@@ -77,13 +71,6 @@ class _Try(NamedTuple):
     value: Any
     tries: str
     keyword: str = ""
-
-
-class _Holder(NamedTuple):
-    """The schema of an object in which a value is to be, and its other members."""
-
-    schema: Json
-    members: Mapping[str, Any]
 
 
 class Variants:
@@ -137,23 +124,16 @@ class Variants:
         return None
 
     def renewed(self, body: Any) -> Any:
-        """A body that no record has: other texts of the same length and kind where they must be
-        unique.
+        """A body that no record has: what was drawn to be unique is drawn anew; what is refused
+        stays so.
         """
-        if not isinstance(body, Mapping):
-            return body
-        return {member: self._redrawn(member, value) for member, value in body.items()}
-
-    def _redrawn(self, member: str, value: Any) -> Any:
-        """The value, with another end of its text; what is refused stays so."""
-        if not isinstance(value, str) or member not in _UNIQUE:
-            return value
-        if member == "document":
-            return self.document(value) if len(normalise(value)) in (CPF, CNPJ) else value
-        text, at, host = value.partition("@")
-        end = text[-_DRAWN:]
-        drawn = self.text(len(end)) if end.isalnum() else end
-        return text.removesuffix(end) + drawn + at + host
+        renewed = {**body} if isinstance(body, Mapping) else {}
+        for member, value in renewed.items():
+            is_document = member == "document" and isinstance(value, str)
+            is_valid = is_document and len(normalise(value)) in (CPF, CNPJ)
+            if is_valid or f"verify-{self._run}" in str(value):
+                renewed[member] = self.value(member, value) or value
+        return renewed or body
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
@@ -235,52 +215,48 @@ class Variants:
         """Values of a schema, in place of a `usual` one: all that it lists, at its limits, and
         just beyond them.
         """
-        kind, options = node.get("type"), self.options(node)
-        if kind is not None:
-            yield _Try(None, "null")
-            yield _Try(_OTHER[kind], f"another type than {kind}")
-        if options:
-            yield from (_Try(option, f"the value {option}", "enum") for option in options)
-            yield _Try("verify-unknown", "a value that is not listed", "enum")
-        elif kind == "boolean":
-            yield from (_Try(True, "true"), _Try(False, "false"))
-        elif kind in _BOUNDS:
-            yield from self._bounds(node, kind, usual)
-        if kind == "array":
-            yield from self._lists(node)
-        elif isinstance(node.get("additionalProperties"), dict):
-            yield _Try({}, "no entries")
-        if node.get("format") == "uuid":
-            yield _Try(UNKNOWN_ID, "an id that does not exist")
-        if "format" in node:
-            yield _Try("verify", f"not a valid {node['format']}", "format")
-        if "pattern" in node:
-            for text in ("\0", "verify verify"):
-                yield _Try(text, "text that the pattern excludes", "pattern")
-        if "multipleOf" in node:
-            value = node.get("minimum", 0) + 1 + node["multipleOf"] / 2
-            yield _Try(round(value, 6), f"not a multiple of {node['multipleOf']}", "multipleOf")
+        for keyword, limit in node.items():
+            match keyword:
+                case "type":
+                    yield _Try(None, "null")
+                    yield _Try(_OTHER[limit], f"another type than {limit}")
+                    if limit == "boolean":
+                        yield from (_Try(True, "true"), _Try(False, "false"))
+                case "enum" | "oneOf" if options := self.options(node):
+                    yield from (_Try(option, f"the value {option}", "enum") for option in options)
+                    yield _Try("verify-unknown", "a value that is not listed", "enum")
+                case "minLength" | "minItems" | "minimum":
+                    yield from self._bounds(node, keyword, "below", -1, usual)
+                case "maxLength" | "maxItems" | "maximum":
+                    yield from self._bounds(node, keyword, "above", 1, usual)
+                case "items":
+                    yield from self._lists(node)
+                case "additionalProperties" if isinstance(limit, dict):
+                    yield _Try({}, "no entries")
+                case "format":
+                    if limit == "uuid":
+                        yield _Try(UNKNOWN_ID, "an id that does not exist")
+                    yield _Try("verify", f"not a valid {limit}", "format")
+                case "pattern":
+                    for text in ("\0", "verify verify"):
+                        yield _Try(text, "text that the pattern excludes", "pattern")
+                case "multipleOf":
+                    value = round(node.get("minimum", 0) + 1 + limit / 2, 6)
+                    yield _Try(value, f"not a multiple of {limit}", "multipleOf")
 
     def options(self, node: Json) -> list[Any]:
         """The values that a schema lists."""
         parts = [node, *map(self._resolve, node.get("oneOf", ()))]
         return [option for part in parts for option in part.get("enum", ()) if option is not None]
 
-    def _bounds(self, node: Json, kind: str, usual: Any) -> Iterator[_Try]:
-        """Values exactly at the least and the largest size, and beyond it by one step."""
-        step = node.get("multipleOf", 1)
-        for keyword, beyond, sign in zip(_BOUNDS[kind], ("below", "above"), (-1, 1), strict=True):
-            if keyword not in node:
-                continue
-            limit = node[keyword]
-            sizes = {
-                f"the {keyword}, {limit}": limit,
-                f"{beyond} the {keyword}": round(limit + sign * step, 6),
-            }
-            for what, size in sizes.items():
-                value = self._sized(node, size, usual)
-                if value is not None:
-                    yield _Try(value, what, keyword)
+    def _bounds(self, node: Json, keyword: str, side: str, sign: int, usual: Any) -> Iterator[_Try]:
+        """Values exactly at the least or the largest size, and beyond it by one step."""
+        limit = node[keyword]
+        beyond = round(limit + sign * node.get("multipleOf", 1), 6)
+        for what, size in (f"the {keyword}, {limit}", limit), (f"{side} the {keyword}", beyond):
+            value = self._sized(node, size, usual)
+            if value is not None:
+                yield _Try(value, what, keyword)
 
     def _sized(self, node: Json, size: Any, usual: Any) -> Any:
         """A number, or a text or list of a size; None where there is none."""
@@ -290,11 +266,15 @@ class Variants:
             return None
         if node["type"] == "string":
             return self._long(node.get("format"), size)
-        items = self._resolve(node["items"])
-        several = self.options(items) or usual or [self.another(items, "", None)]
+        several = usual or self._entries(node)
         if not node.get("uniqueItems"):
             several = several[:1] * size
         return several[:size] if size <= len(several) and None not in several else None
+
+    def _entries(self, node: Json) -> list[Any]:
+        """What may be in a list: all values that the contract lists, or one."""
+        items = self._resolve(node["items"])
+        return self.options(items) or [self.another(items, "", None)]
 
     def _long(self, form: str | None, length: int) -> str:
         """A text of a length, as its format has it."""
@@ -307,35 +287,32 @@ class Variants:
         return text
 
     def _lists(self, node: Json) -> Iterator[_Try]:
-        items = self._resolve(node["items"])
-        options = self.options(items)
+        several = self._entries(node)
         yield _Try([], "no entries", "minItems")
-        if items.get("format") == "uuid":
+        if self._resolve(node["items"]).get("format") == "uuid":
             yield _Try([UNKNOWN_ID], "an id that does not exist")
-        if options:
-            yield _Try(options[: node.get("maxItems", 20)], "all values")
+        if len(several) > 1:
+            yield _Try(several[: node.get("maxItems", 20)], "all values")
             yield _Try(["verify-unknown"], "a value that is not listed")
-        several = options or [self.another(items, "", None)]
         if node.get("uniqueItems") and None not in several:
             yield _Try(several[:1] * 2, "a duplicate entry", "uniqueItems")
 
     # -- another value
 
-    def another(self, node: Json, name: str, old: Any, holder: _Holder | None = None) -> Any:
-        """A value that a schema accepts, and that of its `holder`, and that is neither `old` nor
-        the default; None if there is none.
+    def another(self, node: Json, name: str, old: Any) -> Any:
+        """A value that a schema accepts, and that is neither `old` nor the default; None if
+        there is none.
         """
+        return next(self._others(node, name, old), None)
+
+    def _others(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         node = self._resolve(node)
         if node.get("format") == "uuid":  # it would be the id of a record
-            return None
+            return
         tries = (value for value, *_ in self._tries(node, None))
         for value in chain(self._usual(node, name, old), tries, samples(node, self._now)):
-            if value in (old, node.get("default"), None):
-                continue
-            schema, around = holder or _Holder({}, {})
-            if self.accepts(node, value) and self.accepts(schema, {**around, name: value}):
-                return value
-        return None
+            if value not in (old, node.get("default"), None) and self.accepts(node, value):
+                yield value
 
     def _usual(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         """Values that no limit suggests."""
@@ -347,11 +324,14 @@ class Variants:
                 yield [option for option in self.options(items) if option not in (old or ())][:2]
                 yield [self.another(items, name, None)]
             case "object" if "properties" in node:
-                others = dict(old or node.get("example", {}))
-                holder = _Holder(node, others) if others else None
+                known = old or node.get("example", {})
+                others = dict(known)
                 for inner, schema in node["properties"].items():
-                    value = self.another(schema, inner, others.get(inner), holder)
-                    others |= {} if value is None else {inner: value}
+                    for value in self._others(schema, inner, others.get(inner)):
+                        changed = {**others, inner: value}
+                        if not known or self.accepts(node, changed):
+                            others = changed
+                            break
                 yield others
             case "object":
                 yield {f"verify_{self.text(4)}": self.text(8)}

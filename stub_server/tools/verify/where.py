@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from ...contract.bundle import contracts
+from ...contract.pointers import located
 from ...contract.source import Place, child_of, unescaped
-from .catalogue import located
 from .findings import Line, cut
 
 

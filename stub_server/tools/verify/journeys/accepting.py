@@ -4,9 +4,10 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ....contract.document import JSON, Operation
+from ....contract.pointers import below
 from ....core.record import Body
-from ..catalogue import below, body_of, pointer_of
-from ..probes import Asked, Builder, Journey, Probe, Seen, placeholder
+from ..catalogue import body_of, pointer_of
+from ..probes import QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
 from ..variants import Variant, applied
 from .listing import listed
 
@@ -21,9 +22,7 @@ def accepts(builder: Builder, operation: Operation) -> Journey:
         yield from listed(builder, operation)
     smallest = None if body is None else variants.smallest(schema, body)
     if operation.takes_key:
-        is_alike = yield from repeats(builder, operation, smallest)
-        if not is_alike and builder.catalogue.made_by(operation) is None:
-            return  # it refuses any body
+        yield from repeats(builder, operation, smallest)
     elif smallest:
         yield builder.write(operation, smallest, "the required members")
     if body is None:
@@ -69,9 +68,9 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
             full = more
     makes = "" if made is None else made.role
     yield builder.write(operation, full, "all members", group=group, makes=makes)
-    examples = builder.examples(operation)
+    examples = builder.examples(operation)[1:]
     if changed is not None:  # rules bind some members together, such as a document and its type
-        examples = [each for create in changed.creates for each in builder.examples(create)]
+        examples = [each for create in changed.creates for each in builder.examples(create)[1:]]
     for example in examples:
         known = {name: value for name, value in example.items() if name in properties}
         yield builder.write(operation, known, "an example of the contract", group=group)
@@ -79,11 +78,9 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
     return {} if changed is None else large
 
 
-def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, bool]:
+def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
     """A body with an Idempotency-Key, then the same request again, and another body with the same
     key.
-
-    Returns whether both accepted or both refused the first.
     """
     names = [each.name for each in operation.parameters]
     number, key = names.index(_KEY), builder.variants.text(20)
@@ -98,7 +95,7 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
     body, other = builder.variants.renewed(body), builder.body(operation)
     seen = yield probe("persists", f"with an {_KEY}", body, key, makes=makes)
     if not seen.is_alike:
-        return False
+        return
     for learns, sent in (
         ("the same request with the same", body),
         ("another body with the same", other),
@@ -107,43 +104,36 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Generator[Aske
         if seen.has_departed:  # what the backend has is no longer what the twins have
             builder.present.clear()
             break
-    longest = builder.document.resolve(operation.parameters[number].schema).get("maxLength")
-    if longest is not None:
-        long, other = builder.variants.text(longest + 1), builder.variants.renewed(body)
-        yield probe("rejects", f"{_KEY}: too long", other, long)
-    return True
 
 
 def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
-    """The values at the limits of a body, as many in one request as the backend accepts together;
-    then those beyond, and bodies that are no JSON object.
+    """The values beyond the limits of a body; then those at them, as many in one request as the
+    backend accepts together, and bodies that are no JSON object.
     """
     schema = operation.body or {}
     variants = [*builder.variants.of_body(schema, body_of(operation), body)]
     # Each document makes a customer that stays behind.
     accepted = [each for each in variants if each.is_accepted and each.place[-1] != "document"]
-    _begin(builder, operation)
-    for group in builder.variants.groups(schema, body, accepted):
-        yield from _together(builder, operation, body, group)
-    _begin(builder, operation)
+    moved, role = builder.resource_of(operation), ""
+    if moved is not None and moved.lifecycle is not None and operation not in moved.creates:
+        role = moved.role  # one in its last state takes no other change
+    builder.present.pop(role, None)
     for variant in variants:
         if not variant.is_accepted:
             sent = applied(body, [variant])
             yield builder.write(operation, sent, variant.tries, variant.pointer, group="rejects")
+    for group in builder.variants.groups(schema, body, accepted):
+        yield from _together(builder, operation, body, group)
+    builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")
     for media, raw, tries in (
         ("text/plain", b"verify", "a body that is not JSON"),
         (JSON, b'{"name": ', "incomplete JSON"),
         (JSON, b"[]", "a list in place of an object"),
     ):
-        yield builder.probe(operation, "rejects", tries, content, body=raw, media=media)
-
-
-def _begin(builder: Builder, operation: Operation) -> None:
-    """Have what moves a record change another one: one in its last state takes no other change."""
-    moved = builder.resource_of(operation)
-    if moved is not None and moved.lifecycle is not None and operation not in moved.creates:
-        builder.present.pop(moved.role, None)
+        yield builder.probe(
+            operation, "rejects", tries, content, body=raw, headers={"Content-Type": media}
+        )
 
 
 def _together(
@@ -152,7 +142,7 @@ def _together(
     """Send values together; if they are refused, each alone."""
     if len(group) > 1:
         learns = f"{len(group)} members with other values"
-        seen = yield builder.write(operation, applied(body, group), learns, is_quiet=True)
+        seen = yield builder.write(operation, applied(body, group), learns, group=QUIET)
         if seen.both_accept:
             return
     for each in group:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....contract.document import Operation
-from ..catalogue import Resource, below, body_of, path_names, pointer_of
+from ....contract.pointers import below
+from ..catalogue import Resource, body_of, pointer_of
 from ..probes import Builder, Journey, Probe
 from .listing import narrowing
 
@@ -63,18 +64,12 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
 
     yield from listed("the created record", "not-persisted", create)
     for parent in builder.needs(create):
-        # What is read below a record, such as its statistics, counts it too.
-        for each in builder.document.operations.values():
-            is_below = each.method == "GET" and path_names(each) == [parent.key]
-            if is_below and builder.may(each):
-                yield probe(each, f"{parent.role} after the create", "figures")
+        for each in builder.reads_about(parent):
+            yield probe(each, f"{parent.role} after the create", "figures")
     if delete is None or not builder.may(delete):
         return
     yield probe(delete, "delete", "lifecycle")
     yield from listed("the deleted record", "not-deleted", delete)
-    if resource.read is not None:
-        more = {"pointer": pointer_of(delete), "about": delete}
-        yield probe(resource.read, "the deleted record", "not-deleted", **more)
     yield probe(delete, "delete again", "not-deleted")
     builder.present.pop(resource.role)
 
@@ -127,10 +122,9 @@ def _while(
 def _move(
     builder: Builder, operation: Operation, learns: str, body: Any = None, **more: Any
 ) -> Probe:
-    sent = builder.body(operation) if body is None else body
-    made = builder.catalogue.made_by(operation)
-    more |= {} if made is None else {"makes": f"{made.role} more"}
-    return builder.probe(operation, "transitions", learns, body=sent, suspect="lifecycle", **more)
+    sent, where = builder.body(operation) if body is None else body, pointer_of(operation)
+    more |= {"group": "transitions", "suspect": "lifecycle"}
+    return builder.write(operation, sent, learns, where, **more)
 
 
 def _ways(builder: Builder, resource: Resource) -> Iterator[_Way]:

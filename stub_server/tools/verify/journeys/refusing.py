@@ -36,8 +36,6 @@ def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Jo
         yield probe("an invalid credential", "security", credential=WRONG, suspect="auth")
     if not builder.may(operation):
         return
-    if body is not None and not names:  # asked even where what it needs cannot be made
-        yield probe("a list in place of an object", "requestBody", "content", body=b"[]")
     if names:
         yield probe("an id that does not exist")
     for name in names:
@@ -57,26 +55,12 @@ def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Jo
             yield from builder.ready(keys, role, scopes=[each for each in every if each != scope])
             more = {"credential": f"{role} secret", "suspect": "scope"}
             yield probe(f"a key without {scope}", "x-scopes", number, **more)
-    yield from _limited(builder, operation, keys, every)
-
-
-def _limited(builder: Builder, operation: Operation, keys: Resource, scopes: list[str]) -> Journey:
-    """A key that is limited to another project than the one that a request is about."""
-    needs = builder.needs(operation)
     project = builder.catalogue.resources.get("projectId")
-    if project not in needs or operation.scheme == "jwt":
-        return
-    if any(costs(kind.create) or not builder.may(kind.create) for kind in needs):
+    if project is None or project not in builder.needs(operation) or operation.scheme == "jwt":
         return
     other, role = f"{project.role} other", f"{keys.role} limited"
     yield from builder.ready(project, other)
-    yield from builder.ready(keys, role, scopes=scopes, allowed_projects=[placeholder(other)])
-    yield builder.probe(
-        operation,
-        "rejects",
-        "a key that is limited to another project",
-        pointer_of(operation, "security"),
-        body=builder.body(operation),
-        credential=f"{role} secret",
-        suspect="auth",
-    )
+    yield from builder.ready(keys, role, scopes=every, allowed_projects=[placeholder(other)])
+    more = {"credential": f"{role} secret", "suspect": "auth", "body": builder.body(operation)}
+    learns = "a key that is limited to another project"
+    yield probe(learns, "security", path=builder.path(operation), **more)
