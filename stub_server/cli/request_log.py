@@ -64,7 +64,7 @@ class RequestLog:
             self.flush()
         self.flush()
         if self._stopped_by:
-            why = "not being used" if self._stopped_by == "idle" else self._stopped_by
+            why = "inactivity" if self._stopped_by == "idle" else self._stopped_by
             self._write([self._said({"stopped": self._stopped_by}, f"Stopped by {why}.")])
 
     def flush(self) -> None:

@@ -232,7 +232,7 @@ def _reason(error: Any) -> str:
     if error.kind.name == "additionalProperties" and is_of_file:
         known = reduce(getitem, rule, document)["properties"]
         unknown = " and ".join(map(repr, error.kind.unexpected))
-        return f"{unknown} is unknown; known are {', '.join(sorted(known))}"
+        return f"unknown {unknown}; known are {', '.join(sorted(known))}"
     return str(error.message[:300])
 
 

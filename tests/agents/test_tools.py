@@ -407,6 +407,15 @@ def test_a_number_of_more_than_64_bits_is_refused_like_any_other(live: Live) -> 
     over_http(live.url, work)
 
 
+def test_an_argument_of_another_action_is_named(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        refused = text_of(await agent("history", action="undo", name="clean"))
+        said = "history {action: undo} got an unexpected keyword argument 'name'. Leave it out."
+        assert said == _first(refused)
+
+    over_http(live.url, work)
+
+
 def test_certificates_and_messages_are_whole(live: Live) -> None:
     async def work(agent: Agent) -> None:
         made = await agent("webhooks", action="inbox", event_type="order.created")

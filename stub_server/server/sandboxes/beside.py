@@ -36,7 +36,7 @@ class Beside:
         return await self._worker.beside(run)
 
     async def ended(self) -> None:
-        """Wait for the work that is under way."""
+        """Close the connection after the work that is under way."""
         await self._worker.beside(self.close)
 
     def close(self) -> None:

@@ -69,7 +69,5 @@ class Pending(Change):
             self.steps, self.statements, self.is_renewed = [], [], False
         else:
             stored = self.stored
-            self.before, self.row = (
-                stored.committed,
-                stored.entry.row(stored.chain, stored.contract),
-            )
+            self.before = stored.committed
+            self.row = stored.entry.row(stored.chain, stored.contract)

@@ -117,7 +117,7 @@ async def _work(action: str, work: Work, session: Session, own: Json) -> Result:
     try:
         signature(work).bind(session, **own)
     except TypeError as error:
-        raise Wrong(f"{action}: {error}. Leave it out.") from None
+        raise Wrong(f"{action} {error}. Leave it out.") from None
     return await work(session, **own)
 
 

@@ -193,7 +193,7 @@ class Comparing:
         late = theirs - one - self._skew
         # both requests took a while, the one that the skew is of and this one
         if abs(late) > _TOLERANCE + 2 * self._slowest:
-            got = Words(f"a time that is {late:.0f} s from it")
+            got = Words(f"a time that is off by {late:+,.0f} s")
             yield Difference(place, Words("the time of the change"), got)
 
 

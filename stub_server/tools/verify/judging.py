@@ -118,7 +118,8 @@ class Judge:
         if target.status == twin.status:
             if target.is_success or got == expected:
                 return
-            kind, title = "error-code", f"{probe.learns}: {target.status} with the code {got}"
+            kind = "error-code"
+            title = f"{probe.learns}: {target.status} without the code {expected}"
         elif twin.is_success and target.is_success:
             kind = "wrong-status"
         elif twin.is_success:
