@@ -40,7 +40,7 @@ from .engine.tables.specs import Layout, UniqueViolation, table_specs
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
-from .server.layers.access import AccessPolicy, Origins
+from .server.layers.access import Origins
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
@@ -196,7 +196,6 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         partial(HostPolicy, server=server, hosts=hosts),
         partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
         *forwarding,
-        partial(AccessPolicy, server=server),
         partial(
             Pages,
             server=server,

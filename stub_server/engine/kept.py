@@ -81,12 +81,14 @@ class Bounded(Queue[T]):
         items.append(item)
         self.size += size
         budget.used += size
-        self._keep(number, most)
+        while len(items) > number or self.size > most:
+            self._drop()
         if budget.used > budget.most:
             budget.make_room()
 
     def _drop(self) -> T:
-        item = super()._drop()
+        item = self._items.popleft()
+        self.size -= item.size
         self.budget.used -= item.size
         return item
 

@@ -244,7 +244,7 @@ def test_a_scenario_whose_records_do_not_fit_is_a_warning(
     code, said = check(f"  - {{ target: {target}, update: {{ maxLength: 3 }} }}\n")
     assert 0 == code
     assert (
-        "Warning: the scenario default does not start: past_due_br.yaml:4: customer: name:" in said
+        "Warning: the scenario default does not start: past_due_br.yaml:4: customer.name:" in said
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from stub_server.core.clock import DAY, iso, parse_iso
-from stub_server.core.record import Row
+from stub_server.core.record import Row, without
 from stub_server.core.slices import at_once
 from stub_server.engine.laws import checking
 from stub_server.engine.sandbox import Sandbox
@@ -220,11 +220,11 @@ def test_laws_find_what_is_broken(default: Sandbox) -> None:
     """Each of these writes one wrong record, and the law about it says so."""
     paid = (row for row in default.store.orders.all_rows() if row.public["status"] == "paid")
     order = next(row for row in paid if row.public["paymentMethod"] == "pix")
-    payment = order.public["last_transaction"]
+    payment = without(order.public["last_transaction"], "end_to_end_id")
     wrong: list[tuple[int, dict[str, Any]]] = [
-        (3, {"last_transaction": payment | {"end_to_end_id": "E1"}}),
+        (3, {"last_transaction": payment}),
         (3, {"status": "pending"}),
-        (5, {"updatedAt": "2019-01-01T00:00:00.000Z"}),
+        (6, {"updatedAt": "2019-01-01T00:00:00.000Z"}),
     ]
     for law, change in wrong:
         sandbox = default.fork("broken")

@@ -150,7 +150,7 @@ class SortOrder(Derived):
         remove(self.data, (value, key))
 
 
-class Tally(Groups):
+class Totals(Groups):
     """Numbers by group and member; values are all three.
 
     So it counts the records of each member, or adds up a whole number by group.

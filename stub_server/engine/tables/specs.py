@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
-from .indexes import Index, Names, Tags, Tally, Texts, ViewSpec, kinds
+from .indexes import Index, Names, Tags, Texts, Totals, ViewSpec, kinds
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
@@ -266,8 +266,8 @@ def table_specs(
                 | kinds(Index, "document", "paymentMethod", *_BY_STATUS)
                 | kinds(Tags, "metadata")
                 | kinds(Texts, "search")
-                | kinds(Tally, "gross", "refunded", "plan_net", "plans", "renewals")
-                | kinds(Tally, "customers", "plan_buyers", "plan_waiting"),
+                | kinds(Totals, "gross", "refunded", "plan_net", "plans", "renewals")
+                | kinds(Totals, "customers", "plan_buyers", "plan_waiting"),
                 ("totalAmount", "paid_at"),
             ),
             ruled=ViewSpec(kinds=kinds(Index, "status", "projectId+status")),
@@ -278,8 +278,8 @@ def table_specs(
                 partial(_of_subscription, running),
                 kinds(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
                 | _OF_SUBSCRIPTIONS
-                | kinds(Tally, "subscribers", "active_subscribers", "plan_subscribers")
-                | kinds(Tally, "active_terms"),
+                | kinds(Totals, "subscribers", "active_subscribers", "plan_subscribers")
+                | kinds(Totals, "active_terms"),
                 ("next_billing_at",),
             ),
             ruled=ViewSpec(partial(_going_on, running), _OF_SUBSCRIPTIONS),

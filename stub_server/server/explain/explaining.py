@@ -10,11 +10,11 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from ...contract.document import Document, target
+from ...contract.pointers import below, located, within
 from ...contract.secrets import LEFT_OUT
-from ...contract.source import Json, Place, escaped, value_at
+from ...contract.source import Json
 from ...core.log import log
-from ...core.problem import Refusal
+from ...core.problem import Detail, Refusal
 from ...core.record import Body, is_deeper_than, object_in
 from ...core.text import shortened
 from ...engine.kept import Trace
@@ -87,7 +87,7 @@ class Explainer:
         found: Body = dict.fromkeys(("summary", "kind", "contract", "rule", "state", "nearest"))
         found |= {"summary": text, "kind": rule["kind"]}
         if not trace.path.startswith(CONTROL):
-            refusal = Refusal(text, code=code, details=answer.get("details", ()))
+            refusal = Refusal(text, code=code, details=_details_in(answer))
             s = self._attempt(server, sandbox, trace, refusal)
             await self._look_into(server, sandbox, trace, s, found)
         if found["kind"] != CONTRACT:
@@ -138,6 +138,18 @@ class Explainer:
             found |= {"contract": _excerpt(s, refusal), "state": state}
         if is_found:
             found["nearest"] = _shown(server.url_of(sandbox), trace, s, found)
+
+
+def _details_in(answer: Body) -> list[Detail]:
+    """The violations that an answer names; none where it is of a file, and of another shape."""
+    found = answer.get("details")
+    if not isinstance(found, list):
+        return []
+    return [each for each in found if isinstance(each, dict) and _is_detail(each)]
+
+
+def _is_detail(found: Body) -> bool:
+    return all(isinstance(found.get(name), str) for name in ("field", "code", "in"))
 
 
 async def _has_nearest(s: Attempt) -> bool:
@@ -260,41 +272,31 @@ def _excerpt(s: Attempt, refusal: Refusal) -> Body | None:
     """The pointer and excerpt of what a refusal of the contract or of the credential is about; None
     without one.
     """
-    place = _place(s, refusal)
-    if place is None:
+    pointer = _pointer(s, refusal)
+    if pointer is None:
         return None
-    node = value_at(s.mender.document.raw, place)
+    node = located(s.mender.document, pointer)[1]
     text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
-    pointer = "/".join(("#", *map(escaped, place)))
     return {"pointer": pointer, "excerpt": shortened(text, _LONGEST_EXCERPT)}
 
 
-def _place(s: Attempt, refusal: Refusal) -> Place | None:
+def _pointer(s: Attempt, refusal: Refusal) -> str | None:
     """Where the contract has what a refusal is about."""
-    operation = s.operations.get(s.called_method)
+    document, operation = s.mender.document, s.operations.get(s.called_method)
     if operation is None:
         return None
     part = s.rules.get(refusal.code, {}).get("part")
     if part in operation.raw:
-        return [*operation.at, part]
-    if part in s.mender.document.raw:
-        return [part]
+        return below("#", *operation.at, part)
+    if part in document.raw:
+        return below("#", part)
     for each in refusal.details[:1]:
+        field = each["field"]
         if each["in"] == "body" and operation.body is not None:
-            return _in_body(s.mender.document, operation.body_at, each["field"])
+            path = steps("" if field == "body" else field)
+            pointer = within(document, below("#", *operation.body_at), path)[0]
+            return str(located(document, pointer)[1].get("$ref", pointer))
         for parameter in operation.parameters:
-            if parameter.name.lower() == each["field"].lower():
-                return [*parameter.at, "schema"]
+            if parameter.name.lower() == field.lower():
+                return below("#", *parameter.at, "schema")
     return None
-
-
-def _in_body(document: Document, place: Place, field: str) -> Place:
-    """The schema of a member of the body; of a member that it does not name, the object's."""
-    place = target(value_at(document.raw, place), place)
-    for step in steps("" if field == "body" else field):
-        inner = [*place, "items"] if isinstance(step, int) else [*place, "properties", step]
-        try:
-            place = target(value_at(document.raw, inner), inner)
-        except KeyError:
-            break
-    return place

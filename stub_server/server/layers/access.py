@@ -1,4 +1,4 @@
-"""AccessPolicy: which pages may read answers, and who may use the control surface.
+"""Which pages may read answers, and who may use the control surface.
 
 On loopback the credentials derive from the seed, so every web page could know them: only pages of
 this machine, and of origins that the user names, may read responses. Elsewhere every origin may,
@@ -7,21 +7,18 @@ and the credential decides.
 
 import hmac
 import re
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from shlex import quote
-
-from starlette.types import Receive, Scope, Send
 
 from ...core.problem import Forbidden
 from ...engine.kept import Trace
 from ...settings import Settings
-from ..reply import Answer, Headers, Layer
+from ..reply import Answer, Headers
 from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
 from ..server import Server
 from ..work import Target
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
-from .way import REQUEST, TARGET, TRACE
 
 METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
@@ -86,43 +83,31 @@ class Origins:
         return self._everyone or origin.lower() in self._listed or is_local_origin(origin)
 
 
-class AccessPolicy:
-    """Answers preflights, and refuses callers who may not use the control surface."""
+def is_preflight(request: Request) -> bool:
+    """Whether a browser asks what a page may send."""
+    headers = request.headers
+    return request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
 
-    def __init__(self, app: Layer, server: Server) -> None:
-        self.app, self._server = app.__call__, server
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        if (
-            request.method == "OPTIONS"
-            and b"origin" in request.headers
-            and _PREFLIGHT in request.headers
-        ):
-            return self._preflight(scope, request, target.path)
-        if target.path.startswith(CONTROL):
-            check_access(self._server, request, target)
-        return self.app(scope, receive, send)
+async def preflight(server: Server, request: Request, target: Target, trace: Trace) -> Answer:
+    """Answer what pages may send; whether this one may, `answer_headers` say.
 
-    async def _preflight(self, scope: Scope, request: Request, path: str) -> Answer:
-        """Answer what pages may send; whether this one may, `answer_headers` say.
-
-        Raises Forbidden for a foreign page and the control surface.
-        """
-        is_guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
-        if is_guarded and not may_control(self._server.settings, request.headers[b"origin"]):
-            raise _closed(_PAGES)
-        scope[TRACE].is_kept = False
-        asked = request.headers.get(b"access-control-request-headers", _COMMON)
-        return Answer(
-            204,
-            [
-                _METHODS,
-                (b"access-control-allow-headers", asked),
-                (b"access-control-max-age", b"600"),
-            ],
-        )
+    Raises Forbidden for a foreign page and the control surface.
+    """
+    path = target.path
+    is_guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
+    if is_guarded and not may_control(server.settings, request.headers[b"origin"]):
+        raise _closed(_PAGES)
+    trace.is_kept = False
+    asked = request.headers.get(b"access-control-request-headers", _COMMON)
+    return Answer(
+        204,
+        [
+            _METHODS,
+            (b"access-control-allow-headers", asked),
+            (b"access-control-max-age", b"600"),
+        ],
+    )
 
 
 def answer_headers(

@@ -1,4 +1,6 @@
-"""Pages: paths that are not operations: the contract, the console, inboxes."""
+"""Pages: preflights, the keys of the control surface, and paths that are not operations: the
+contract, the console, inboxes.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +17,7 @@ from ..reply import Answer, Headers, Layer, not_allowed, options
 from ..request import CONTROL, Request
 from ..server import Server
 from ..work import Target, Work
-from .access import AGENTS, CONSOLE, check_access
+from .access import AGENTS, CONSOLE, check_access, is_preflight, preflight
 from .hosts import inbox_at
 from .routing import DOCS
 from .way import REQUEST, TARGET, TRACE
@@ -34,7 +36,9 @@ Page = Callable[[Work], Awaitable[Answer]]
 
 
 class Pages:
-    """Answers paths that are not in the contract. The journal stores none of these requests."""
+    """Answers preflights and paths that are not in the contract, none of which is in the journal,
+    and refuses callers who may not use the control surface.
+    """
 
     def __init__(
         self,
@@ -56,10 +60,15 @@ class Pages:
         self._most = most
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        path: str = scope[TARGET].path
-        if path.startswith(_OF_THE_API):
+        request: Request = scope[REQUEST]
+        target: Target = scope[TARGET]
+        if is_preflight(request):
+            return preflight(self._server, request, target, scope[TRACE])
+        if target.path.startswith(_OF_THE_API):
             return self.app(scope, receive, send)
-        return self._answer(path, scope, receive, send)
+        if target.path.startswith(CONTROL):
+            check_access(self._server, request, target)
+        return self._answer(target.path, scope, receive, send)
 
     def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
         page = self._pages.get(path)
