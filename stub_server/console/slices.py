@@ -54,8 +54,7 @@ class Slice(NamedTuple):
 
     def has(self, operation: Json) -> bool:
         """Whether an operation belongs to it."""
-        ident, tag = operation["operationId"], operation["tags"][0]
-        return bool(ident == self.operation or tag == self.tag)
+        return bool(self.operation == operation["operationId"] or self.tag == operation["tags"][0])
 
     def cut(self, data: Json) -> Json:
         """The part of a contract that this names."""

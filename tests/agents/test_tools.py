@@ -1,5 +1,6 @@
 """What an agent gets done with the tools, in how many calls, and what it has to read for that."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -403,6 +404,21 @@ def test_a_number_of_more_than_64_bits_is_refused_like_any_other(live: Live) -> 
     async def work(agent: Agent) -> None:
         refused = text_of(await agent("requests", query=10**30))
         assert refused.startswith("requests does not take these arguments"), refused
+
+    over_http(live.url, work)
+
+
+def test_after_a_rotation_the_call_that_is_shown_works(live: Live) -> None:
+    async def work(agent: Agent) -> None:
+        begun = facts_of(await agent("start"))
+        await agent("call_api", operation="listPlans")
+        name = begun["base_url"].rpartition("/")[2]
+        await asyncio.to_thread(
+            httpx2.post, f"{live.url}/_sandbox/sandboxes/{name}/rotate", json={}, verify=NO_TLS
+        )
+        refused = await agent("call_api", operation="listPlans")
+        assert "invalid_token" in text_of(refused)
+        assert not (await agent("call_api", **facts_of(refused)["retry"]["arguments"])).is_error
 
     over_http(live.url, work)
 

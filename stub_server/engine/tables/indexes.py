@@ -1,5 +1,5 @@
 """What a table derives from its records and updates with every write: indexes, sort orders, texts
-and tallies.
+and totals.
 
 Keys stay sorted in plain lists. So a page costs the same at any depth and size, and a write to a
 list of 100,000 keys moves less than a megabyte: some microseconds.

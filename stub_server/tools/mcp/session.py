@@ -118,7 +118,10 @@ class Session:
         headers = parts.pop("headers", {})
         if bearer:
             headers = {"authorization": f"Bearer {bearer}"} | headers
-        return await self.send(method, path, prefix=prefix, headers=headers, **parts)
+        answer = await self.send(method, path, prefix=prefix, headers=headers, **parts)
+        if answer.status == 401:
+            self._token = None  # it may have ended: the next call gets another
+        return answer
 
     async def page(self, path: str, accept: str, **query: Any) -> Reply:
         """A page of the server, as the sandbox shows it if there is one. Raises Refused."""
