@@ -139,3 +139,11 @@ def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:
     assert "the-token-of-a-shop" not in shown
     assert '"Authorization: Bearer $TOKEN"' in shown
     assert "Lena" in shown
+
+
+def test_a_command_names_a_body_that_is_too_long_to_be_shown(conformity: Conformity) -> None:
+    sent = b'{"name": "%b"}' % (b"x" * 5_000)
+    (seen,) = found(conformity, exchange("POST", CUSTOMERS, 418, {}, sent=sent))
+    assert "--data-raw BODY" in seen.request.curl
+    (bare,) = found(conformity, exchange("GET", CUSTOMERS, 418, {}))
+    assert "BODY" not in bare.request.curl

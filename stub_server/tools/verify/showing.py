@@ -81,22 +81,24 @@ class Showing:
         return self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
-        """The request as a report shows it, with a command that sends it again."""
+        """The request as a report shows it, with a command that sends it again; `BODY` stands for a
+        body that is not shown.
+        """
         method, path, query, headers, body = self.redacted(Exchange(request, Answer(0))).request
         if not self._values:
             path = operation.path if operation is not None else outlined(path)
             query = "&".join(self._member(each, operation) for each in query.split("&") if each)
-        if len(body) > _LARGEST_SENT or not self._values:
-            body = b""
+        if body and (len(body) > _LARGEST_SENT or not self._values):
+            body = b"BODY"
         repeated = {}
         for name, value in headers:
             if name.lower() not in _NOT_REPEATED and value.isprintable():
                 repeated[name.lower()] = value
-        has_token = repeated.pop("authorization", None) is not None
+        token = repeated.pop("authorization", "")
         curl = command(
             method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
         )
-        if curl and has_token:
+        if curl and token:
             curl += ' -H "Authorization: Bearer $TOKEN"'  # which a shell reads
         return Shown(method, path, curl or "")
 
