@@ -29,6 +29,7 @@ from .steps import done
 
 ORDER = OPERATIONS["createPixOrder"]
 CUSTOMERS = "/v2/customers"
+EXAMPLE = "No body is known that can be mended. This is the contract's example."
 
 
 def changes(found: Json) -> dict[str, Any]:
@@ -113,6 +114,13 @@ def test_an_empty_body_has_a_nearest_request(shop: Estate) -> None:
             assert explanation(shop.control, refusal)["nearest"] is not None, operation.id
 
 
+def test_in_place_of_a_broken_body_is_an_example_that_says_so(shop: Estate) -> None:
+    headers = {"content-type": "application/json"}
+    refusal = shop.api.post(CUSTOMERS, content=b"{'name': 'Ana'}", headers=headers)
+    (change,) = explanation(shop.control, refusal)["nearest"]["changes"]
+    assert ("body", "{'name': 'Ana'}", EXAMPLE) == (change["where"], change["from"], change["why"])
+
+
 def test_a_state_names_the_moves_and_the_calls_that_lead_there_in_order(shop: Estate) -> None:
     path = f"/v2/projects/{make_project(shop.api, status='draft')['id']}"
     found = explanation(shop.control, shop.api.post(f"{path}/suspend"))
@@ -173,7 +181,7 @@ def test_of_a_body_that_the_journal_has_not_kept_nothing_is_claimed(
         assert says(found["summary"], summary)
         (body,) = (each for each in found["nearest"]["changes"] if each["where"] == "body")
         assert body["from"] is None
-        assert "The journal has no body of this request." in body["why"]
+        assert EXAMPLE == body["why"]
         assert [201] == pasted(found["nearest"]["curl"], tmp_path)
 
 

@@ -100,8 +100,7 @@ class Explainer:
         """
         request = _sent(trace, _KEPT_HEADERS)
         reasons = {f"header.{name}": why for name, why in _DROPPED_HEADERS.items()}
-        if "body" not in request:
-            reasons["body"] = "The journal has no body of this request. This is an example."
+        reasons["body"] = "No body is known that can be mended. This is the contract's example."
         _, values = self._mender.document.routed(trace.path)
         merchant = _merchant(sandbox, trace, values)
         return Attempt(
