@@ -379,6 +379,17 @@ def test_a_name_leads_to_what_has_it(
     assert 200 == console.open("/console/find?q=%3Cscript%3Ealert(1)%3C/script%3E").status
 
 
+def test_an_inbox_names_the_webhooks_that_lead_to_it_and_not_to_one_of_its_name(
+    console: Console, api: httpx2.Client
+) -> None:
+    for base in (console.base, f"{console.origin}/s/another"):
+        body = {"url": f"{base}/_sandbox/inbox/shop", "events": ["*"], "name": f"To {base}"}
+        assert 201 == api.post("/v2/webhooks", json=body).status_code
+    shown = console.open("/console/inboxes/shop").text
+    assert f"To {console.base}" in shown
+    assert "s/another" not in shown
+
+
 # -- no input is an error of the server
 
 
