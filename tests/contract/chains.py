@@ -51,9 +51,9 @@ def follow(
 
 
 def _before(source: str, links: list[Link]) -> set[str]:
-    """What leads to an operation: lists and creations, or what follows them."""
+    """What leads to an operation: lists, ids of samples and creations, or what follows them."""
     near = {link.source for link in links if link.target == source}
-    roots = {name for name in near if name.startswith(("list", "create"))}
+    roots = {name for name in near if name.startswith(("list", "create", "getCredentials"))}
     return roots or near | {
         link.source for link in links if link.target in near and link.source.startswith("list")
     }

@@ -12,7 +12,7 @@ import pytest
 from ..support.live import NO_TLS, Live
 from .__main__ import CONTRACTS
 from .chains import DECLARED
-from .reach import Reach, Unreached, accepted
+from .reach import Reach, Unreached, accepted, declared_links, is_taken
 from .runner import Run, including, run
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
@@ -76,3 +76,23 @@ def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path)
     reach = Reach()
     reach.read(chains.report)
     assert len(reach.valid) > 10
+
+
+@pytest.mark.night
+def test_a_chain_begins_with_what_is_not_refused(live: Live, contract: Any, tmp_path: Path) -> None:
+    """No link leads to these, and made-up ids alone name nothing that they take."""
+    begun = "rotateSandbox", "cancelOrder", "renewSubscription"
+    links = [link for link in declared_links(contract) if link.source in begun]
+    asked = {name for link in links for name in (link.source, link.target)}
+    chains = run(
+        live.url,
+        ("stateful",),
+        tmp_path / "events.ndjson",
+        "--max-examples=12",
+        *including(asked),
+        base=BASE,
+        more=SETTINGS + DECLARED,
+    )
+    reach = Reach()
+    reach.read(chains.report)
+    assert [] == [link.name for link in links if not is_taken(link, reach)]
