@@ -12,7 +12,7 @@ import pytest
 from ..support.live import NO_TLS, Live
 from .__main__ import CONTRACTS
 from .chains import DECLARED
-from .reach import Reach, Unreached, accepted, declared_links, is_taken
+from .reach import Reach, accepted, declared_links, is_taken, unreached
 from .runner import Run, including, run
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
@@ -59,7 +59,7 @@ def test_every_control_is_accepted_in_single_requests(
     """But for those that are left out of the run, each with its reason."""
     reach = Reach()
     reach.read(singles.report)
-    left_out = {name for name, status in Unreached.of(contract).statuses if status == "every"}
+    left_out = {name for name, status in unreached(contract) if status == "every"}
     assert left_out & {*asked} == {
         name for name in asked if not accepted(reach.valid.get(name, Counter()))
     }
