@@ -79,16 +79,18 @@ def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path)
 
 
 @pytest.mark.night
-def test_a_chain_begins_with_what_is_not_refused(live: Live, contract: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", ["rotateSandbox", "cancelOrder"])
+def test_a_chain_begins_with_what_is_not_refused(
+    live: Live, contract: Any, tmp_path: Path, begun: str
+) -> None:
     """No link leads to these, and made-up ids alone name nothing that they take."""
-    begun = "rotateSandbox", "cancelOrder", "renewSubscription"
-    links = [link for link in declared_links(contract) if link.source in begun]
+    links = [link for link in declared_links(contract) if link.source == begun]
     asked = {name for link in links for name in (link.source, link.target)}
     chains = run(
         live.url,
         ("stateful",),
         tmp_path / "events.ndjson",
-        "--max-examples=12",
+        "--max-examples=8",
         *including(asked),
         base=BASE,
         more=SETTINGS + DECLARED,
