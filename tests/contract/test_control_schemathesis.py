@@ -83,7 +83,7 @@ def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path)
 def test_a_chain_begins_with_what_is_not_refused(
     live: Live, contract: Any, tmp_path: Path, begun: str
 ) -> None:
-    """No link leads to these, and made-up ids alone name nothing that they take."""
+    """Of what is made up for these, nothing is there, or always the same that they refuse."""
     links = [link for link in declared_links(contract) if link.source == begun]
     asked = {name for link in links for name in (link.source, link.target)}
     chains = run(
