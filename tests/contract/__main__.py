@@ -21,7 +21,7 @@ from ..support.forked import Popen
 from ..verify.runs import departed, verify
 from .chains import follow
 from .controls import FORK
-from .reach import Reach, Unreached, findings, table
+from .reach import Reach, findings, table
 from .runner import Run, run
 
 NOW = "2026-11-20T14:32:05.123Z"
@@ -123,7 +123,7 @@ def judge(base: str, settings: str, asked: argparse.Namespace) -> bool:
     reach, seed, started, is_good = Reach(), f"--seed={asked.seed}", time.monotonic(), True
     with server() as url, tempfile.TemporaryDirectory() as made:
         contract = httpx2.get(f"{url}{base}/openapi.json", timeout=30).raise_for_status().json()
-        folder, excused = Path(made), frozenset(Unreached.of(contract).links)
+        folder = Path(made)
 
         def runs() -> Iterator[Run]:
             for name, phases, size in (
@@ -136,9 +136,7 @@ def judge(base: str, settings: str, asked: argparse.Namespace) -> bool:
                 )
                 reach.read(report)
             sizes = asked.seed, asked.scenarios
-            yield from follow(
-                url, folder, contract, reach, *sizes, excused, base=base, more=settings
-            )
+            yield from follow(url, folder, contract, reach, *sizes, base=base, more=settings)
 
         for done in runs():
             print(done.output, flush=True)

@@ -16,10 +16,10 @@ _ATTEMPTS = 3
 
 
 def follow(
-    url: str, folder: Path, contract: Json, reach: Reach, seed: int, scenarios: int, excused: frozenset[str],
+    url: str, folder: Path, contract: Json, reach: Reach, seed: int, scenarios: int,
     *, base: str = "", more: str = "",
 ) -> Iterator[Run]:  # fmt: skip
-    """Runs whose answers are added to `reach`. `excused` are links that need not be taken."""
+    """Runs whose answers are added to `reach`."""
     numbers = count()
 
     def chains(names: Iterable[str], chosen: int, size: int) -> Run:
@@ -37,7 +37,7 @@ def follow(
             names = frozenset(name for link in own for name in (link.source, link.target))
             yield chains(names, seed, min(scenarios, 10 + 5 * len(own)))
     for attempt in range(_ATTEMPTS):
-        missing = [link for link in links if link.name not in excused and not is_taken(link, reach)]
+        missing = [link for link in links if not is_taken(link, reach)]
         # An operation that others lead to may begin no chain, unless it is alone with the one that
         # it leads to.
         sets = (
@@ -51,9 +51,9 @@ def follow(
 
 
 def _before(source: str, links: list[Link]) -> set[str]:
-    """What leads to an operation: lists and creations, or what follows them."""
+    """What leads to an operation: lists, ids of samples and creations, or what follows them."""
     near = {link.source for link in links if link.target == source}
-    roots = {name for name in near if name.startswith(("list", "create"))}
+    roots = {name for name in near if name.startswith(("list", "create", "getCredentials"))}
     return roots or near | {
         link.source for link in links if link.target in near and link.source.startswith("list")
     }

@@ -60,7 +60,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     if case.meta is None:
         return
     name, phase = name_of(case), case.meta.phase.name.value
-    controls.begin(sandbox_hooks.Fork.forks)
+    is_first = controls.begin(sandbox_hooks.Fork.forks)
     controls.prepare(name)
     if name == "deleteSandbox" and case.path_parameters.get("sandboxName") == FORK:
         case.path_parameters = controls.aim_path(name, case.path_parameters, every=True)
@@ -74,10 +74,13 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         # Of some operations this phase sends a request or two: were ids spared for the 404, nothing
         # would get through.
         path = known.aim_path(path, salt=repr(body) if isinstance(body, dict) else "", every=True)
-        body = coherent(known.aim_body(body))
+        body = known.aim_body(body)
+    # A link that gives a document puts it beside a type that was made up.
+    body = coherent(body)
     body = controls.aim_body(name, body, every=phase == "coverage")
     if phase == "stateful":
         query = known.aim_query(name, query)
+        path = controls.begin_path(name, path) if is_first else path
     else:
         path = controls.aim_path(name, path, every=phase == "coverage")
         controls.empty_for(name, body)

@@ -12,7 +12,7 @@ import pytest
 from ..support.live import NO_TLS, Live
 from .__main__ import CONTRACTS
 from .chains import DECLARED
-from .reach import Reach, Unreached, accepted
+from .reach import Reach, accepted, declared_links, is_taken, unreached
 from .runner import Run, including, run
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
@@ -59,7 +59,7 @@ def test_every_control_is_accepted_in_single_requests(
     """But for those that are left out of the run, each with its reason."""
     reach = Reach()
     reach.read(singles.report)
-    left_out = {name for name, status in Unreached.of(contract).statuses if status == "every"}
+    left_out = {name for name, status in unreached(contract) if status == "every"}
     assert left_out & {*asked} == {
         name for name in asked if not accepted(reach.valid.get(name, Counter()))
     }
@@ -76,3 +76,25 @@ def test_chains_of_linked_requests_keep_the_contract(live: Live, tmp_path: Path)
     reach = Reach()
     reach.read(chains.report)
     assert len(reach.valid) > 10
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("begun", ["rotateSandbox", "cancelOrder"])
+def test_a_chain_begins_with_what_is_not_refused(
+    live: Live, contract: Any, tmp_path: Path, begun: str
+) -> None:
+    """Of what is made up for these, nothing is there, or always the same that they refuse."""
+    links = [link for link in declared_links(contract) if link.source == begun]
+    asked = {name for link in links for name in (link.source, link.target)}
+    chains = run(
+        live.url,
+        ("stateful",),
+        tmp_path / "events.ndjson",
+        "--max-examples=8",
+        *including(asked),
+        base=BASE,
+        more=SETTINGS + DECLARED,
+    )
+    reach = Reach()
+    reach.read(chains.report)
+    assert [] == [link.name for link in links if not is_taken(link, reach)]
