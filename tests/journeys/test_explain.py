@@ -14,7 +14,8 @@ import pytest
 
 from stub_server.domain.brcode import encode
 from stub_server.server import server
-from stub_server.server.explain.explaining import WIDEST, Explainer
+from stub_server.server.explain.explaining import Explainer
+from stub_server.server.layers.validation import WIDEST
 
 from ..conftest import Serve
 from ..support.estate import Estate

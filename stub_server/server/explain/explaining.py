@@ -92,9 +92,9 @@ class Explainer:
         found: Body = dict.fromkeys(("summary", "kind", "contract", "rule", "state", "nearest"))
         found |= {"summary": text, "kind": rule["kind"]}
         if not trace.path.startswith(CONTROL):
-            details = answer.get("details")
+            details = answer.get("details", [])
             if not self._mender.accepts(_DETAILS, details):  # they are of a file
-                details = ()
+                details = []
             refusal = Refusal(text, code=code, details=details)
             s = self._attempt(server, sandbox, trace, refusal)
             await self._look_into(server, sandbox, trace, s, found)
