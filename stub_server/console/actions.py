@@ -35,7 +35,7 @@ def act(ident: str) -> Response:
     Raises Refused where the visitor must give a key first.
     """
     reply, to = g.client.change(*filled(ident)), None
-    if ident in _MAKES and not reply.is_refused:
+    if ident in _MAKES and reply.json and not reply.is_refused:
         page, member = _MAKES[ident]
         to = f"{page}/{reply.json[member]['id']}"
     return show_done(reply, to)

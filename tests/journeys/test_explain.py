@@ -14,7 +14,8 @@ import pytest
 
 from stub_server.domain.brcode import encode
 from stub_server.server import server
-from stub_server.server.explain.explaining import WIDEST, Explainer
+from stub_server.server.explain.explaining import Explainer
+from stub_server.server.layers.validation import WIDEST
 
 from ..conftest import Serve
 from ..support.estate import Estate
@@ -324,11 +325,14 @@ def test_a_method_that_a_path_lacks_is_not_taken_for_another(shop: Estate) -> No
 
 
 @pytest.mark.promise("explanations")
-def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate) -> None:
-    """Mending it would hold up everybody else."""
-    body = {"name": "", "metadata": {f"k{number}": "v" for number in range(WIDEST + 1)}}
-    found = explanation(shop.control, shop.api.post(CUSTOMERS, json=body))
-    assert ("contract", None) == (found["kind"], found["nearest"])
+@pytest.mark.parametrize(
+    "wide", [{f"k{number}": "v" for number in range(WIDEST + 1)}, [[[[]]]] * (WIDEST // 4)]
+)
+def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate, wide: Json) -> None:
+    """Mending it, or naming all that is wrong, would hold up everybody else."""
+    answer = shop.api.post(CUSTOMERS, json={"name": "", "metadata": wide})
+    found = explanation(shop.control, answer)
+    assert ("contract", None, 1) == (found["kind"], found["nearest"], len(answer.json()["details"]))
 
 
 @pytest.mark.promise("waiting-requests")

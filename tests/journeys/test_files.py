@@ -234,6 +234,27 @@ def test_a_refusal_of_another_shape_in_a_recording_is_shown(
     )
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"answer": '{"message":5}', "status": 422},
+        {"answer": '{"now":5}', "status": 200},
+        {"answer": '{"sandbox":{"name":5}}', "status": 201},
+    ],
+    ids=str,
+)
+def test_an_answer_of_another_shape_in_a_recording_is_shown(
+    here: Sandbox, there: Sandbox, odd: Json
+) -> None:
+    """Also by the line that says what became of an action."""
+    file = exported(here.control, requests=True)
+    imported(there.control, changed(file, "request", lambda each: each.update(odd)))
+    (found,) = there.control.get("/requests").json()["requests"]
+    assert 200 == there.control.get(f"/requests/{found['id']}").status_code
+    page = f"{there.url}/console/requests?done={found['id']}"
+    assert 200 == httpx2.get(page, verify=NO_TLS).status_code
+
+
 def created_by(side: Sandbox, body: Json) -> str:
     """The id of the request that makes a customer."""
     answer = side.api.post("/v2/customers", json=body)

@@ -212,6 +212,16 @@ def test_a_webhook_is_created_switched_tested_and_deleted(
     assert 200 == console.open(tested.url.removeprefix(console.base).partition("?")[0]).status
 
 
+def test_a_broken_answer_to_a_test_delivery_leads_back_to_its_page(
+    console: Console, control: httpx2.Client, hook: Page
+) -> None:
+    rule = {"match": {"operationId": "sendTestWebhook"}, "then": {"corrupt_json": True}}
+    assert 201 == control.post("/faults", json=rule).status_code
+    one = next(link for link in hook.links if re.search(r"/console/webhooks/[0-9a-f-]{36}$", link))
+    tested = console.send(console.follow(hook, one), "Send it", event_type="order.refunded")
+    assert (200, True) == (tested.status, "Send a test event : done." in tested.text)
+
+
 def test_a_receiver_is_judged_and_the_report_is_a_page(
     hook: Page, console: Console, api: httpx2.Client
 ) -> None:

@@ -336,6 +336,10 @@ class Place(NamedTuple):
 
 
 ONE = {"as many as fit": repeated("a")}
+LISTS = {  # 18,000 of them, with less than a thousand commas
+    "lists in items": repeated("[" * 20 + "]" * 20 + ",", '{"items":[', "1]}"),
+    "lists in members": distinct(f'"{{0}}":{"[" * 20 + "]" * 20},', "{", '"z":1}'),
+}
 PLACES = [
     Place("a path of no operation", target("/v2/{}"), HEAD, TEXTS),
     Place("an id in a path", target("/v2/orders/{}"), HEAD, TEXTS),
@@ -397,6 +401,7 @@ PLACES = [
     Place("the host of a page", header("X-Forwarded-Host", path="/console/faults"), HEAD, TEXTS),
     Place("a customer", body("POST", "/v2/customers"), BODY, BODIES),
     Place("an order", body("POST", "/v2/orders/pix"), BODY, BODIES),
+    Place("lists in an order", body("POST", "/v2/orders/pix"), 37_000, LISTS),
     Place("a webhook", body("POST", "/v2/webhooks"), BODY, BODIES),
     Place("a project", body("POST", "/v2/projects"), BODY, BODIES),
     Place(
@@ -416,6 +421,12 @@ PLACES = [
     Place("the answer of a receiver", delivery, BODY, BODIES),
     Place("the page of a request", page_of_a_request("/console/requests/{}"), KEPT, BODIES),
     Place("a request of the journal", page_of_a_request("/_sandbox/requests/{}"), KEPT, BODIES),
+    Place(
+        "lists in a request of the journal",
+        page_of_a_request("/_sandbox/requests/{}"),
+        37_000,
+        LISTS,
+    ),
     Place(
         "the body of a request",
         page_of_a_request("/console/whole/_sandbox/requests/{}"),

@@ -18,7 +18,8 @@ from ..support.live import NO_TLS
 Treat = Callable[[int, str, str], str]
 """By the number of a request (from 1), its method and its path:
 
-`pass`, `drop`, `lose`, which drops the answer, or `empty`, which leaves an object without members.
+`pass`, `drop`, `lose`, which drops the answer, `empty`, which leaves an object without members, or
+`odd`, which gives records ids that are none.
 """
 Speak = Callable[[socket.socket], None]
 """What a server of raw bytes does with a connection."""
@@ -59,6 +60,8 @@ def fronting(url: str, treat: Treat) -> Iterator[str]:
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
             content = b"{}" if does == "empty" else answer.content
+            if does == "odd":
+                content = content.replace(b'"id":"', b'"id":[],"was":"')
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():
                 if name not in (

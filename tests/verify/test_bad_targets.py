@@ -143,6 +143,15 @@ def test_a_record_that_is_made_without_an_id_departs(sandbox: str) -> None:
     ]
 
 
+def test_a_list_of_records_with_odd_ids_departs(sandbox: str) -> None:
+    """The run looked records up by their ids, and ended with a traceback."""
+    with fronting(
+        sandbox, lambda _, *asked: "odd" if asked[1].startswith("/v2/projects?") else "pass"
+    ) as url:
+        outcome = verify(url, "--only", "Projects")
+    assert (1, False) == (outcome.exit, "Traceback" in outcome.output)
+
+
 def answer(status: str, headers: str, body: bytes) -> Speak:
     """Says the same to every request."""
     head = f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode()

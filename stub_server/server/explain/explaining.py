@@ -14,15 +14,15 @@ from ...contract.pointers import below, located, within
 from ...contract.secrets import LEFT_OUT
 from ...contract.source import Json
 from ...core.log import log
-from ...core.problem import Detail, Refusal
-from ...core.record import Body, is_deeper_than, object_in
+from ...core.problem import Refusal
+from ...core.record import Body, is_deeper_than, may_have_more_values, object_in
 from ...core.text import shortened
 from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
 from ...engine.tables.store import Merchant
 from ..curl import command
 from ..journal.entries import body_of, brief, is_cut
-from ..layers.validation import DEEPEST
+from ..layers.validation import DEEPEST, WIDEST
 from ..request import CONTROL
 from ..server import Server
 from .attempt import TABLES, Attempt, differences
@@ -56,7 +56,12 @@ _SETTINGS = {
 Answers name none: clients cannot set them.
 """
 _UNKNOWN = {"kind": RULE, "text": "The answer says what is asked for.", "has_nearest": False}
-LARGEST, WIDEST = 65_536, 1_000  # bytes, and commas, of a body that is mended
+LARGEST = 65_536  # bytes of a body that is mended
+_DETAILS = {
+    "type": "array",
+    "maxItems": WIDEST,
+    "items": {"$ref": "#/components/schemas/ErrorDetail"},
+}
 _LONGEST_EXCERPT = 600  # characters
 
 
@@ -83,11 +88,14 @@ class Explainer:
         """
         code, answer = trace.code or "", object_in(trace.answer)
         rule = self._rules.get(code, _UNKNOWN)
-        text = answer.get("message") or f"The request was refused with {code}. {rule['text']}"
+        text = str(answer.get("message") or f"The request was refused with {code}. {rule['text']}")
         found: Body = dict.fromkeys(("summary", "kind", "contract", "rule", "state", "nearest"))
         found |= {"summary": text, "kind": rule["kind"]}
         if not trace.path.startswith(CONTROL):
-            refusal = Refusal(text, code=code, details=_details_in(answer))
+            details = answer.get("details", [])
+            if not self._mender.accepts(_DETAILS, details):  # they are of a file
+                details = []
+            refusal = Refusal(text, code=code, details=details)
             s = self._attempt(server, sandbox, trace, refusal)
             await self._look_into(server, sandbox, trace, s, found)
         if found["kind"] != CONTRACT:
@@ -139,18 +147,6 @@ class Explainer:
             found["nearest"] = _shown(server.url_of(sandbox), trace, s, found)
 
 
-def _details_in(answer: Body) -> list[Detail]:
-    """The violations that an answer names; none where it is of a file, and of another shape."""
-    found = answer.get("details")
-    if not isinstance(found, list):
-        return []
-    return [each for each in found if isinstance(each, dict) and _is_detail(each)]
-
-
-def _is_detail(found: Body) -> bool:
-    return all(isinstance(found.get(name), str) for name in ("field", "code", "in"))
-
-
 async def _has_nearest(s: Attempt) -> bool:
     """Whether repairs make the request succeed. After a defect the rest of the explanation is
     shown all the same.
@@ -192,7 +188,7 @@ def _json_in(body: bytes) -> Any:
 
 def _is_small(body: bytes) -> bool:
     """Whether a body can be mended while others wait."""
-    return len(body) <= LARGEST and body.count(b",") <= WIDEST
+    return len(body) <= LARGEST and not may_have_more_values(body, WIDEST)
 
 
 def _may_be_repaired(trace: Trace, rule: Json) -> bool:

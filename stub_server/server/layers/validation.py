@@ -48,8 +48,8 @@ from .violations import MOST_GUESSED, details_of, shown, unread
 from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
 
 DEEPEST = 32
-# Of a body with more commas only the first violation is listed: finding all would delay other
-# requests.
+# Of a body that may have more values only the first violation is listed: finding all would delay
+# other requests.
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _LONGEST_KNOWN = 1_000  # bytes of a query that is remembered
@@ -205,7 +205,7 @@ class OperationRequests:
 
     def _refuse(self, body: bytes, value: Body) -> None:
         """Raises Invalid with the violations of the contract."""
-        if body.count(b",") > WIDEST:
+        if may_have_more_values(body, WIDEST):
             errors = iter([self.validator.first_error(value)])
         else:
             errors = self.validator.iter_errors(value)

@@ -121,7 +121,8 @@ class Comparing:
         self, place: Steps, target: list[Any], first: list[Any], second: list[Any]
     ) -> Iterator[Difference]:
         """Compare lists of records. They are whole if all of the twins' are the journey's own."""
-        listed, named = {entry["id"]: entry for entry in target}, set[str]()
+        listed = {str(entry["id"]): entry for entry in target}
+        named = set[str]()
         for own in first:
             for other in second:
                 name = self._roles.role(own["id"], other["id"])
