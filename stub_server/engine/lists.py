@@ -55,24 +55,19 @@ UNCHANGED = Ends()
 
 
 def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
-    """How two lists differ after the stretch that they have in common."""
-    first, second = _start_in_common(before, after)
+    """How two lists differ after the stretch that they have in common, which is at the beginning of
+    at least one.
+    """
+    first = second = 0
+    if after and after[0] in before:
+        first = before.index(after[0])
+    elif before and before[0] in after:
+        second = after.index(before[0])
     for old, new in zip(before[first:], after[second:], strict=False):
         if old is not new and old != new:  # mostly it is the same one: that is faster
             break
         first, second = first + 1, second + 1
     return Ends(tuple(before[first:]), tuple(after[second:]))
-
-
-def _start_in_common(before: Sequence[Any], after: Sequence[Any]) -> tuple[int, int]:
-    """Where the stretch in common begins in both lists: at the beginning of at least one."""
-    for place, item in enumerate(before):
-        if after and item == after[0]:
-            return place, 0
-    for place, item in enumerate(after):
-        if before and item == before[0]:
-            return 0, place
-    return 0, 0
 
 
 class Queue(Generic[T]):
@@ -227,19 +222,21 @@ class Replies(Queue[Saved]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._saved: dict[ReplyKey, Saved] = {}
+        self._saved: dict[ReplyKey, Sequence[Saved]] = {}
 
     def get(self, key: ReplyKey, now: int) -> Saved | None:
         """The reply saved for a key, unless it has expired."""
-        found = self._saved.get(key)
-        return None if found is None or found.expires <= now else found
+        for found in self._saved.get(key, ()):
+            if found.expires > now:
+                return found
+        return None
 
     def exchange(self, ends: Ends) -> None:
         super().exchange(ends)
         for saved in ends.before:
             self._forget(saved)
         for saved in ends.after:
-            self._saved[saved.key] = saved
+            self._saved[saved.key] = [*self._saved.get(saved.key, ()), saved]
         self._keep(MOST_REPLIES, MOST_REPLY_BYTES)
 
     def _drop(self) -> Saved:
@@ -248,9 +245,10 @@ class Replies(Queue[Saved]):
         return dropped
 
     def _forget(self, saved: Saved) -> None:
-        """A later reply to the same key, after this one expired, stays."""
-        if self._saved.get(saved.key) is saved:
-            del self._saved[saved.key]
+        """Others to the same key stay: each was saved when the one before had expired."""
+        others = [other for other in self._saved.pop(saved.key, ()) if other is not saved]
+        if others:
+            self._saved[saved.key] = others
 
     def copy(self) -> Self:
         twin = super().copy()

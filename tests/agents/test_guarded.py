@@ -285,6 +285,18 @@ def test_at_the_limit_the_session_longest_unused_ends(serve: Serve, place: str, 
 
 
 @pytest.mark.promise("agent-sessions")
+def test_a_sandbox_at_its_limit_ends_no_session_of_others(serve: Serve) -> None:
+    url = serve(seed=66, scenario="empty").url
+    others, greedy = f"{url}/_sandbox/mcp", f"{url}/s/greedy/_sandbox/mcp"
+    longest_unused = _session(_post(others, _initialize()))
+    with ThreadPoolExecutor(20) as callers:
+        opened = [*callers.map(lambda place: _post(place, _initialize()), [others] * 55)]
+    opened += [_post(greedy, _initialize()) for _ in range(9)]
+    assert {200} == {answer.status_code for answer in opened}
+    assert 200 == _post(others, _LIST, **longest_unused).status_code
+
+
+@pytest.mark.promise("agent-sessions")
 def test_a_session_that_moves_counts_where_it_works(serve: Serve) -> None:
     url = serve(seed=67, scenario="empty").url
     full = f"{url}/s/full/_sandbox/mcp"

@@ -15,7 +15,7 @@ from stub_server.core.clock import iso, parse_iso
 from ..conftest import Serve
 from ..support.files import exported, imported
 from ..support.live import NO_TLS
-from ..support.make import HELD, Json, Maker, created, customer_body
+from ..support.make import HELD, Json, Maker, created, customer_body, order_body
 from ..support.receiver import Receiver
 from ..support.refusal import says
 from .hooks import CREATED, Hook, clients, drain, event, logs
@@ -135,6 +135,23 @@ def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2
     again = ask(1)
     assert "idempotent-replayed" not in again.headers
     assert created(second)["customer"]["id"] != created(again)["customer"]["id"]
+
+
+def test_the_reply_to_a_key_that_was_used_again_returns(
+    api: httpx2.Client, control: httpx2.Client, make_plan: Maker
+) -> None:
+    """The first one had expired when the key was used for another order."""
+    plan = make_plan()
+    body, key = order_body(plan["projectId"], plan["id"]), {"Idempotency-Key": "cart"}
+    first = api.post("/v2/orders/pix", json=body, headers=key)
+    step = step_of(control)
+    created(control.post("/snapshots", json={"name": "first"}))
+    for back in ("/rewind", {"to_step": step}), ("/snapshots/first/restore", None):
+        done(control.post("/clock/advance", json={"days": 2}))
+        again = api.post("/v2/orders/pix", json=body, headers=key)
+        assert created(first)["id"] != created(again)["id"]
+        done(control.post(back[0], json=back[1]))
+        assert first.content == api.post("/v2/orders/pix", json=body, headers=key).content, back
 
 
 def test_a_reply_that_is_restored_while_its_request_waits_stays_the_only_one(

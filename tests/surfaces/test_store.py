@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +119,35 @@ def place(api: httpx2.Client, sample: dict[str, str], **headers: str) -> httpx2.
     return api.post(
         "/v2/orders/pix", json=order_body(sample["projectId"], sample["planId"]), headers=headers
     )
+
+
+@pytest.mark.promise("kill-loses-nothing")
+def test_a_sandbox_that_is_asked_for_while_it_is_made_is_there_once(tmp_path: Path) -> None:
+    """A second one, opened from the store beside it, would not have what was answered, and the
+    writes of both would be lost.
+    """
+    with store(tmp_path) as server, server.control() as control, ThreadPoolExecutor(3) as pool:
+        for name in [f"made{number}" for number in range(30)]:
+            is_made = threading.Event()
+            asking = [pool.submit(ask_for, f"{server.url}/s/{name}", is_made) for _ in range(3)]
+            control.post("/sandboxes", json={"name": name, "scenario": "empty"})
+            with server.api(name) as api:
+                answers = []
+                for _ in range(3):
+                    answers.append(api.post("/v2/customers", json=customer_body()))
+                    answers.append(api.get("/v2/customers"))
+            is_made.set()
+            for each in asking:
+                each.result()
+            for made, listed in zip(answers[::2], answers[1::2], strict=True):
+                assert created(made)["customer"]["id"] in listed.text, name
+
+
+def ask_for(url: str, ends: threading.Event) -> None:
+    """Ask for the clock of a sandbox again and again."""
+    with httpx2.Client(verify=NO_TLS) as client:
+        while not ends.is_set():
+            client.get(f"{url}/_sandbox/clock")
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])

@@ -42,9 +42,9 @@ class Commits:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
             self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Stored] = {}
-        # by the numbers of the sandboxes: what is committed next, and what is being committed
-        self._next: dict[int, Pending] = {}
-        self._flying: dict[int, Pending] = {}
+        # what is committed next, and what is being committed
+        self._next: dict[Stored, Pending] = {}
+        self._flying: dict[Stored, Pending] = {}
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
         self._wake = asyncio.Event()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
@@ -77,9 +77,9 @@ class Commits:
 
     def _pending(self, stored: Stored) -> Pending:
         """What is committed next of a sandbox, to be added to before anything else is done."""
-        pending = self._next.get(stored.number)
+        pending = self._next.get(stored)
         if pending is None:
-            pending = self._next[stored.number] = Pending(number=stored.number, stored=stored)
+            pending = self._next[stored] = Pending(number=stored.number, stored=stored)
         if self.committing is None:
             self._begun = monotonic()
             self.committing = asyncio.create_task(self._commit())
@@ -178,7 +178,7 @@ class Commits:
         stored = self._stored.get(sandbox.name)
         if stored is None or stored.entry.sandbox is not sandbox:
             return
-        pending = self._next.get(stored.number) or self._flying.get(stored.number)
+        pending = self._next.get(stored) or self._flying.get(stored)
         if pending is not None:
             await pending.outcome()
 

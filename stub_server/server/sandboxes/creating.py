@@ -252,7 +252,8 @@ class MadeSandboxes(LoadedSandboxes):
         Raises Conflict.
         """
         written = await self.persistence.write(sandbox)
-        async with self.persistence.changing:
+        # nobody may open it from the store before it is in memory: there would be two of it
+        async with self.persistence.changing, self._openings.own(sandbox.name):
             if self.find(sandbox.name) is not None:
                 raise duplicate_name(sandbox.name)
             self.ensure_room()

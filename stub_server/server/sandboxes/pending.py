@@ -13,7 +13,7 @@ from .entry import Entry
 LEAST = 64 * 1024 * 1024
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Stored:
     """A sandbox whose steps are stored: after which step the state is that opening it begins with,
     how many bytes that has, and the steps since.

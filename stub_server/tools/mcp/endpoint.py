@@ -112,13 +112,12 @@ class Endpoint:
         if method == "DELETE":
             return
         self._sessions[ident] = session
-        of_sandbox = list[str]()
-        if session.sandbox is not None:  # one control key must not take all sessions
-            for each_ident, each in self._sessions.items():
-                if each.sandbox == session.sandbox:
-                    of_sandbox.append(each_ident)
+        if session.sandbox is not None:  # one control key must not take the place of others
+            of_sandbox = [
+                ident for ident, each in self._sessions.items() if each.sandbox == session.sandbox
+            ]
+            await self._end(of_sandbox[:-MOST_OF_A_SANDBOX])
         await self._end([*self._sessions][:-MOST_SESSIONS])
-        await self._end(of_sandbox[:-MOST_OF_A_SANDBOX])
 
     async def _end(self, idents: Iterable[str]) -> None:
         """End sessions that were not used for longest, to make room."""
