@@ -105,6 +105,15 @@ def test_a_mutant_is_found_and_named(name: str) -> None:
     assert [] == missed(outcome, [mutant], beside=1), outcome.output
 
 
+@pytest.mark.night
+def test_a_name_that_was_sent_beside_a_refused_value_is_not_sent_again() -> None:
+    """Only the twins have it then: they refused it as taken, and the backend did not."""
+    mutant = every()["narrows createPlan trial_period_days maximum"]
+    with backend(mutants=[mutant.name]) as url:
+        outcome = verify(url, "--only", "createPlan")
+    assert [] == missed(outcome, [mutant], beside=0), outcome.output
+
+
 @pytest.mark.turn
 def test_a_change_that_is_not_dated_is_named() -> None:
     """The answers take a moment, so that records are older than the tolerance."""
