@@ -125,7 +125,7 @@ class Runner(Run):
         made, (first, second) = self.cleanup.made(), self._twins
         async with first.fork() as one, second.fork() as two:
             await Walk(self, builder, (one, two), made).go(journeys)
-        await self.cleanup.remove(made)  # some kinds of records are limited in number
+        await self.cleanup.remove(made)
 
     def builder(self, name: str) -> Builder:
         """A builder for some journeys."""
