@@ -228,7 +228,7 @@ def _serve(target: str, port: int, watching: Watching) -> None:
             # before uvicorn takes them, and when it raises again what has ended it
             signal.signal(number, end)
         click.echo(
-            f"{address} passes requests on to {printable(target)}. {address}{OWN}exchanges lists"
+            f"{address} passes requests on to {printable(target)}. {address}{OWN} lists"
             " them. Ctrl-C reports."
         )
         server.run(listeners)

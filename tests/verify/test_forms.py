@@ -209,7 +209,7 @@ def test_sarif_points_into_the_contract() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{}", "null", "{", '{"divergences": 1}', '{"divergences": [1]}', '{"divergences": [{}]}',
-     '{"divergences": [{"fingerprint": []}]}', '{"divergences": [{"fingerprint": 1}]}', "[" * 100_000, "\xff"],
+     '{"divergences": [{"fingerprint": []}]}', "[" * 100_000, "\xff"],
 )  # fmt: skip
 def test_a_baseline_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "before.json"

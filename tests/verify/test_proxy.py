@@ -259,6 +259,7 @@ def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(
         assert len(reads) <= len(classes(proxied, last=path_of(reads[-1], home.ids)))
         archive = tmp_path / "seen.har"
         archive.write_bytes(own(proxied, "exchanges").body)
+        assert 404 == own(proxied, "other").status
     report = proxied.watching.report()
     assert [] == report.divergences
     again = of_recorded(archive, address_of(home), (), ())

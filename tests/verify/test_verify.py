@@ -13,8 +13,14 @@ import httpx2
 import pytest
 import yaml
 
+from stub_server.tools.verify.catalogue import Catalogue
+from stub_server.tools.verify.exchange import Answer, Request
+from stub_server.tools.verify.outcome import of_run
+
+from ..support.contract import document
 from ..support.forked import run
 from ..support.live import NO_TLS
+from .backend import Ask
 from .mutants import every
 from .runs import (
     CREDENTIALS,
@@ -28,6 +34,7 @@ from .runs import (
     missed,
     verify,
 )
+from .watched import watched
 
 pytestmark = pytest.mark.check
 WORKFLOW = ROOT / "docs" / "verify-workflow.yml"
@@ -98,6 +105,15 @@ def test_a_mutant_is_found_and_named(name: str) -> None:
     assert [] == missed(outcome, [mutant], beside=1), outcome.output
 
 
+@pytest.mark.night
+def test_a_name_that_was_sent_beside_a_refused_value_is_not_sent_again() -> None:
+    """Only the twins have it then: they refused it as taken, and the backend did not."""
+    mutant = every()["narrows createPlan trial_period_days maximum"]
+    with backend(mutants=[mutant.name]) as url:
+        outcome = verify(url, "--only", "createPlan")
+    assert [] == missed(outcome, [mutant], beside=0), outcome.output
+
+
 @pytest.mark.turn
 def test_a_change_that_is_not_dated_is_named() -> None:
     """The answers take a moment, so that records are older than the tolerance."""
@@ -115,6 +131,22 @@ def test_a_delete_that_does_nothing_is_one_cause() -> None:
     with backend(mutants=[mutant.name]) as url:
         outcome = verify(url)
     assert [] == missed(outcome, [mutant], beside=1), outcome.output
+
+
+def test_a_method_that_the_contract_lacks_is_tried_of_unknown_records() -> None:
+    """Only with `write`: a backend may serve it."""
+
+    async def patched(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        return answer._replace(status=200) if request.method == "PATCH" else answer
+
+    only = ("getApiInfo",)
+    found = of_run(watched(patched, write=True, only=only).run, (), 0).divergences
+    assert ["undocumented-operation"] == [each.kind for each in found]
+    tried = {each.request.path.rpartition("/")[0] for each in found[0].findings}
+    kinds = Catalogue(document()).resources.values()
+    assert tried == {kind.path.rpartition("/")[0] for kind in kinds}
+    assert [] == of_run(watched(patched, only=only).run, (), 0).divergences
 
 
 def test_a_filter_that_tells_case_apart_is_no_departure() -> None:

@@ -19,7 +19,7 @@ from stub_server.tools.verify.run import Runner
 
 from ..support.live import NO_TLS
 from ..support.live import serving as served
-from .backend import Ask, Backend
+from .backend import Act, Ask, Backend
 
 
 class Watched(NamedTuple):
@@ -32,8 +32,8 @@ class Watched(NamedTuple):
 
 
 @contextmanager
-def backend(exchanges: list[Exchange]) -> Iterator[str]:
-    """Serve a sandbox whose exchanges are added to a list; answers its address."""
+def backend(exchanges: list[Exchange], *acts: Act) -> Iterator[str]:
+    """Serve a sandbox, changed by acts, whose exchanges are added to a list; answers its address."""
 
     async def written_down(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
@@ -42,16 +42,17 @@ def backend(exchanges: list[Exchange]) -> Iterator[str]:
 
     settings = Settings(log="quiet")
     app = serving.build(settings)
-    app.middlewares.insert(0, partial(Backend, acts=[written_down]))
+    app.middlewares.insert(0, partial(Backend, acts=[written_down, *acts]))
     with served(app, Limits()) as port:
         yield f"http://127.0.0.1:{port}"
 
 
-def watched(*, write: bool = False, charges: bool = False) -> Watched:
-    """Compare a sandbox with all that the contract has."""
+def watched(*acts: Act, write: bool = False, only: tuple[str, ...] = ()) -> Watched:
+    """Compare a sandbox, changed by acts, with what the contract has."""
     exchanges: list[Exchange] = []
-    with backend(exchanges) as url:
+    with backend(exchanges, *acts) as url:
         credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
-        run = Runner(Options(url, credentials["jwt"], write, charges), lambda done, total: None)
+        options = Options(url, credentials["jwt"], write, only=only)
+        run = Runner(options, lambda done, total: None)
         asyncio.run(run.run())
     return Watched(exchanges, run)

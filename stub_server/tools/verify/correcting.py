@@ -23,7 +23,6 @@ from .merging import Ledger
 from .run import Runner
 from .twin import Twin
 
-Action = Body
 Again = Callable[[Path], Awaitable[Collection[Finding] | None]]
 """Judges the target once more, by the contract with an overlay; None if that could not be done."""
 _SEEN = frozenset(
@@ -95,18 +94,18 @@ def _starts(corrected: Collection[Divergence], overlays: Overlays, file: Path) -
     return False
 
 
-def _unlike(actions: Iterable[Action]) -> list[Action]:
+def _unlike(actions: Iterable[Body]) -> list[Body]:
     return [*{orjson.dumps(action): action for action in actions}.values()]
 
 
-def _actions_of(divergence: Divergence, document: Document) -> Iterator[Action]:
+def _actions_of(divergence: Divergence, document: Document) -> Iterator[Body]:
     for finding in divergence.findings:
         operation = document.operations.get(finding.operation)
         if operation is not None:
             yield from _actions(finding, operation, document)
 
 
-def _actions(finding: Finding, operation: Operation, document: Document) -> Iterator[Action]:
+def _actions(finding: Finding, operation: Operation, document: Document) -> Iterator[Body]:
     """The actions against one finding; none if no overlay helps."""
     status, pointer, (above, _, last) = (
         finding.target.status,
@@ -141,7 +140,7 @@ def _actions(finding: Finding, operation: Operation, document: Document) -> Iter
             yield from _loosened(document, above, last)
 
 
-def _loosened(document: Document, pointer: str, keyword: str) -> Iterator[Action]:
+def _loosened(document: Document, pointer: str, keyword: str) -> Iterator[Body]:
     """Remove a keyword of a schema that the target does not follow."""
     at, schema = _place(document, pointer)
     for each in _TOGETHER.get(keyword, (keyword,)):
@@ -159,7 +158,7 @@ def _place(document: Document, pointer: str) -> tuple[Place, Any]:
     return at, node
 
 
-def _moved(operation: Operation, status: int) -> list[Action]:
+def _moved(operation: Operation, status: int) -> list[Body]:
     """Document the response of a success under another status."""
     if status in operation.responses or not operation.successes:
         return []
@@ -172,10 +171,10 @@ def _moved(operation: Operation, status: int) -> list[Action]:
     return [{"target": json_path(at), "update": {str(status): response}}, _removal([*at, old])]
 
 
-def _removal(at: Place) -> Action:
+def _removal(at: Place) -> Body:
     return {"target": json_path(at), "remove": True}
 
 
-def _without_entry(at: Place, value: Any) -> Action:
+def _without_entry(at: Place, value: Any) -> Body:
     """Remove the entries of a list that are equal to a value."""
     return {"target": f"{json_path(at)}[?@ == {orjson.dumps(value).decode()}]", "remove": True}

@@ -99,7 +99,7 @@ def _exchange(found: Any, base: httpx2.URL | None) -> Exchange | str:
     sent = ((request.get("postData") or {}).get("text") or "").encode()
     return Exchange(
         Request(method, path, query, _headers(request), sent),
-        Answer(status, _headers(response), body, (found.get("time") or 0) / 1000),
+        Answer(status, _headers(response), body),
     )
 
 

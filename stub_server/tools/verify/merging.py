@@ -46,7 +46,6 @@ _WHOLE = ["method", "path"]
 _WORD = re.compile(r"[\w.-]+")
 _VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
-_Causes = dict[str, list[Finding]]
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
@@ -125,7 +124,7 @@ class Ledger:
         order = [*self.document.operations, ""]
         findings = [*self._settled()]
         findings.sort(key=lambda each: (order.index(each.operation), each.pointer))
-        classes: dict[str, _Causes] = {kind: {} for kind in SEVERITY}
+        classes: dict[str, dict[str, list[Finding]]] = {kind: {} for kind in SEVERITY}
         for each in findings:
             classes[each.kind].setdefault(self._cause(each), []).append(each)
         found = []

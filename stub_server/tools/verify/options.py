@@ -30,6 +30,10 @@ class Options:
     trusted: str | None = None
     proxy: str | None = None
 
+    def sends(self, operation: Operation) -> bool:
+        """Whether the run sends requests to an operation: without `write`, it only reads."""
+        return self.write or operation.method == "GET"
+
     def includes(self, operation: Operation) -> bool:
         """Whether the run is about an operation."""
         names, wanted = {operation.id, operation.tag}, set(self.only) - CLASSES.keys()

@@ -24,7 +24,6 @@ from .run import Runner
 from .target import PERSON
 
 _DIVERGES, _FAILED, _TOO_LITTLE = range(1, 4)
-_OF_KEYS = frozenset(("ip_not_allowed",))
 _ELSEWHERE: dict[str, str] = fixture("verify.yaml")["unreached"]
 
 
@@ -70,17 +69,14 @@ def of_recorded(
 def known(path: Path) -> set[str]:
     """The fingerprints in a JSON report. Raises UnusableInput for any other file."""
     try:
-        found = {
+        return {
             divergence["fingerprint"]
             for divergence in orjson.loads(read_text(path, str(path)))["divergences"]
         }
     except (KeyError, TypeError, ValueError):
-        found = {None}
-    if not all(isinstance(fingerprint, str) for fingerprint in found):
         raise UnusableInput(
             f"{path}: is not a JSON report. Write one with --report json={path.name}."
-        )
-    return found
+        ) from None
 
 
 def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
@@ -177,7 +173,7 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
         if "{" in operation.path and status < 300:
             yield "no list of the backend shows such a record"
     if status == 403:
-        if set(response.codes) <= _OF_KEYS:
+        if response.codes == ("ip_not_allowed",):
             yield "needs a key with other settings"
         if run.kind != PERSON:
             yield "needs a JWT, which creates keys with fewer scopes"

@@ -207,8 +207,7 @@ class Builder:
         """Whether the options and the credential allow an operation to succeed."""
         if costs(operation) and not self._options.charges:
             return False
-        is_sent = self._options.write or operation.method == "GET"
-        return is_sent and operation.id not in self._closed
+        return self._options.sends(operation) and operation.id not in self._closed
 
     def resource_of(self, operation: Operation) -> Resource | None:
         """The kind of record that an operation makes, or whose id is in its path."""

@@ -23,8 +23,8 @@ from ...server.request import OF_CONNECTIONS
 from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
 JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
-OWN = "/_proxy/"
-"""Paths below it are answered by the proxy itself."""
+OWN = "/_proxy/exchanges"
+"""This path is answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
 _LAST_STATUS = 599  # that uvicorn can write
 
@@ -52,7 +52,7 @@ class Proxy:
         own: Callable[[], bytes],
     ) -> None:
         """`passed` is called with each exchange; `own` is the JSON that answers requests
-        below `OWN`.
+        to `OWN`.
         """
         self._target = base_of(target)
         self._passed, self._own = passed, own
@@ -80,7 +80,7 @@ class Proxy:
             await send({"type": "lifespan.shutdown.complete"})
             return
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        if path.startswith(OWN) or not _is_for_this_machine(scope):
+        if path == OWN or not _is_for_this_machine(scope):
             await self._owned(scope)(scope, receive, send)
             return
         sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
@@ -143,11 +143,7 @@ class Proxy:
 
     def _owned(self, scope: Scope) -> Response:
         """Answer programs on this machine only."""
-        if (
-            is_from_elsewhere(dict(scope["headers"]))
-            or not _is_for_this_machine(scope)
-            or not is_local(scope["client"][0])
-        ):
+        if is_from_elsewhere(dict(scope["headers"])) or not _is_for_this_machine(scope):
             return _refusal(
                 403,
                 "Only programs on this machine may ask this. Use the address 127.0.0.1.",

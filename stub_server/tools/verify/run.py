@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -80,30 +80,34 @@ class Runner(Run):
         return self
 
     async def _send_all(self) -> None:
-        asked = []
         # what a credential is shows only in all
-        for operation in self.document.operations.values():
-            if self.options.write or operation.method == "GET":
-                asked.append(operation)
+        asked = [*filter(self.options.sends, self.document.operations.values())]
         self.kind, self.closed = await rights_of(self.target, asked, self.unknown_id)
-        nowhere = Request("GET", "/v2/verify-unknown", "", bearer(self.options.token))
-        seen = Exchange(nowhere, await self.target.send(nowhere, TRIES))
-        for found in self.conformity.findings(seen, None):
-            self.findings.append(self.showing.finding(found, seen, None, "rejects"))
+        await self._learn_unknown("GET", "/v2/verify-unknown")
         if self.options.write:
+            for resource in self.catalogue.resources.values():
+                path = resource.at(self.unknown_id)
+                if "PATCH" not in self.document.routed(path)[0]:
+                    await self._learn_unknown("PATCH", path)
             await self._learn_limits()
-        waiting = [*self._chains()]
+        waiting = deque(self._chains())
         total, done = len(waiting), 0
-        waiting.reverse()
 
         async def worker() -> None:
             nonlocal done
             while waiting:
-                await self._walk(*waiting.pop())
+                await self._walk(*waiting.popleft())
                 done += 1
                 self._progress(done, total)
 
         await together(*(worker() for _ in range(AT_ONCE)))
+
+    async def _learn_unknown(self, method: str, path: str) -> None:
+        """Learn how a path or a method is refused that the contract does not have."""
+        request = Request(method, path, "", bearer(self.options.token))
+        seen = Exchange(request, await self.target.send(request, TRIES))
+        for found in self.conformity.findings(seen, None):
+            self.findings.append(self.showing.finding(found, seen, None, "rejects"))
 
     async def _learn_limits(self) -> None:
         """Learn whether the credential is limited to some projects: then it cannot create one."""
@@ -121,7 +125,7 @@ class Runner(Run):
         made, (first, second) = self.cleanup.made(), self._twins
         async with first.fork() as one, second.fork() as two:
             await Walk(self, builder, (one, two), made).go(journeys)
-        await self.cleanup.remove(made)  # some kinds of records are limited in number
+        await self.cleanup.remove(made)
 
     def builder(self, name: str) -> Builder:
         """A builder for some journeys."""
@@ -134,9 +138,8 @@ class Runner(Run):
         """The journeys over the operations that the run is about: in a chain those of one kind of
         record.
         """
-        operations = [self.document.operations[name] for name in self.chosen]
-        if not self.options.write:
-            operations = [each for each in operations if each.method == "GET"]
+        chosen = [self.document.operations[name] for name in self.chosen]
+        operations = [*filter(self.options.sends, chosen)]
         own, keys = self.builder("refuses"), self.catalogue.resources.get("apiKeyId")
         yield own, [refuses(own, each, keys) for each in operations]
         kinds: dict[Resource | None, list[Operation]] = defaultdict(list)

@@ -47,8 +47,8 @@ _TEXTS = (
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
-_BOUND = ("type", "document_type")
-"""Members of which a rule accepts a value only beside a document of that kind."""
+_BOUND = ("type", "document_type", "name", "sku", "url")
+"""Members of which a rule accepts a value only beside a document of that kind, or only once."""
 CPF, CNPJ = 11, 14  # characters
 UNKNOWN_ID = "{the unknown id}"
 

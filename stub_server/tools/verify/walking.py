@@ -69,6 +69,7 @@ class Walk:
         for journey in journeys:
             self._judge.has_strange = False
             if not await self._journey(journey) or self._judge.has_strange:
+                await self._run.cleanup.remove(self._made)  # some kinds are limited in number
                 self._builder.begin_anew()
 
     async def _journey(self, journey: Journey) -> bool:
