@@ -336,6 +336,15 @@ class Draft:
         return Part.of(merchant, changes, self._used(), opens=opens, closes=False)
 
     def _used(self) -> list[Used]:
-        """The keys that were used since the last step."""
-        usage, unrecorded = self.store.usage, self.store.unrecorded
-        return [Used(ident, usage.get(ident), before) for ident, before in unrecorded.items()]
+        """The keys that were used since the last step, and those that the draft deletes."""
+        usage, used = self.store.usage, dict(self.store.unrecorded)
+        deleted = set()
+        for ident, (table, _, version) in self._versions.items():
+            if table == "api_keys" and version is None and ident in usage:
+                used.setdefault(ident, usage[ident])
+                deleted.add(ident)
+        found = []
+        for ident, before in used.items():
+            after = None if ident in deleted else usage.get(ident)
+            found.append(Used(ident, after, before))
+        return found

@@ -70,6 +70,17 @@ def test_the_same_sandbox_gives_the_same_file(here: Sandbox) -> None:
     assert f'attachment; filename="{here.name}.stub"' == recording.headers["content-disposition"]
 
 
+def test_how_often_a_deleted_key_was_used_is_forgotten(here: Sandbox) -> None:
+    """What is made, used and deleted again and again must not fill the memory."""
+    body = {"name": "Chave", "scopes": ["customers:read"]}
+    key = created(here.api.post("/api-keys", json=body))["api_key"]
+    used = {"Authorization": f"Bearer {key['private_key']}"}
+    assert 200 == here.api.get("/v2/customers", headers=used).status_code
+    assert 200 == here.api.delete(f"/api-keys/{key['id']}").status_code
+    merchants = [body for kind, body in lines(exported(here.control)) if kind == "merchant"]
+    assert not any(key["id"] in merchant["usage"] for merchant in merchants)
+
+
 def test_a_file_says_what_it_is(live: Live, here: Sandbox) -> None:
     header, world = (body for _, body in lines(exported(here.control))[:2])
     assert ("stub.sandbox", 11, True) == (header["format"], header["version"], header["secrets"])
