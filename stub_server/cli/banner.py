@@ -2,7 +2,6 @@
 when pasted.
 """
 
-from shlex import quote
 from urllib.parse import urlsplit
 
 import click
@@ -110,12 +109,9 @@ def _surprises(settings: Settings, app: Application) -> list[str]:
                 f" {held[flag]}"
             )
     if sandboxes.has_kept_default and settings.restore is not None:
-        paste = f"{command()} import {quote(str(settings.restore))}"
-        if settings.url != LOCAL:
-            paste += f" --server {settings.url}"
         found.append(
-            f"--restore has no effect: there is a sandbox {DEFAULT} already; `{paste}` replaces it"
-            " by the file"
+            f"--restore has no effect: there is a sandbox {DEFAULT} already. `stub-server import`"
+            " replaces it by a file."
         )
     return found
 

@@ -48,13 +48,17 @@ def test_instants_are_compared_by_their_distance_from_the_first_created() -> Non
 
 
 def test_only_what_was_written_to_a_record_is_not_persisted() -> None:
-    judge, twin = comparing(), {"id": "1", "type": "cpf", "metadata": {"a": 1}, "lists": ["x", "y"]}
+    judge = comparing()
+    twin: Any = {"id": "1", "type": "cpf", "metadata": {"a": 1}, "lists": ["x", "y"]}
     judge.wrote(document().operations["createCustomer"], "1", {"metadata": {"a": 1}})
-    target: Any = {"id": "1", "type": None, "metadata": {}, "lists": ["y", "x"]}
+    twin["notes"] = None  # which was left out
+    target: Any = {"id": "1", "type": None, "metadata": {}, "lists": ["y", "x"], "notes": ""}
     differences = found(judge, target, twin, twin)
-    assert [(("type",), "value"), (("metadata", "a"), "not-persisted")] == [
-        (each.at, each.kind) for each in differences
-    ]
+    assert [
+        (("type",), "value"),
+        (("metadata", "a"), "not-persisted"),
+        (("notes",), "value"),
+    ] == [(each.at, each.kind) for each in differences]
 
 
 def test_ids_of_a_list_that_are_shown_as_text_are_persisted() -> None:

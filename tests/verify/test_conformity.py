@@ -139,6 +139,11 @@ def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:
     assert "the-token-of-a-shop" not in shown
     assert '"Authorization: Bearer $TOKEN"' in shown
     assert "Lena" in shown
+    page = example("CustomerPage")
+    page["customers"][0]["private_key"] = "hidden-5"  # a member that a finding shows by itself
+    leaking = found(conformity, exchange("GET", CUSTOMERS, 200, page))
+    assert ["undocumented-field"] == [each.kind for each in leaking]
+    assert "hidden" not in repr([(each.target, each.title) for each in leaking])
 
 
 def test_a_command_names_a_body_that_is_too_long_to_be_shown(conformity: Conformity) -> None:

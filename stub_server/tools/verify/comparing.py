@@ -206,7 +206,9 @@ def _attributed(
     """
     inside = difference.at[len(place) :]
     for writer, body in written if difference.writer is None else ():
-        sent = body.get(place[-1])
+        if place[-1] not in body:
+            continue
+        sent = body[place[-1]]
         is_lost = difference.kind == "missing" and at(sent, inside) is not None
         if is_lost or difference.expected == sent or difference.expected in leaves(sent):
             return difference._replace(kind="not-persisted", writer=writer, member=place[-1])

@@ -144,7 +144,8 @@ def _loosened(document: Document, pointer: str, keyword: str) -> Iterator[Body]:
     """Remove a keyword of a schema that the target does not follow."""
     at, schema = _place(document, pointer)
     for each in _TOGETHER.get(keyword, (keyword,)):
-        if isinstance(schema, dict) and each in schema:
+        # not an operation, a body or a member, which others need
+        if isinstance(schema, dict) and not isinstance(schema.get(each, {}), dict):
             yield _removal([*at, each])
 
 

@@ -150,7 +150,8 @@ class Judge:
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
         kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
-        got, wanted = map(self._run.showing.value, (it.got, it.expected))
+        got = self._run.showing.value(member, it.got)
+        wanted = self._run.showing.value(member, it.expected)
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             where = queried(operation)[name][0]

@@ -108,7 +108,7 @@ class Showing:
         """A finding with the exchange of an operation as a report shows it."""
         said, got = self.said(exchange.answer, exchange.request), found.got
         if got is not None:
-            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(got.value)}"))
+            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}"))
         return replace(
             found,
             title=self._text(found.title, 2 * LONGEST),  # which may have two values
@@ -131,17 +131,18 @@ class Showing:
             text = code_of(answer.json()) or ""
         return Said(answer.status, self._text(text))
 
-    def value(self, value: Any) -> str:
-        """A part of a body as a report shows it: as JSON, or its type."""
+    def value(self, name: str, value: Any) -> str:
+        """A part of a body as a report shows it, or its type. Secrets are known by their names."""
         if isinstance(value, Words):
             return value
         try:
-            text = orjson.dumps(value)
+            text = orjson.dumps({name.rpartition(".")[2]: value})
         except (TypeError, ValueError):  # nested too deep to be written
             text = b""
         if not text or not self._values:
             return f"<{_KINDS[type(value)]}>"
-        return cut((self._redactor.messages(text)[0] or b"").decode())
+        shown = (self._redactor.messages(text)[0] or b"").decode()
+        return cut(shown.partition(":")[2][:-1])
 
     def _text(self, text: str, most: int = LONGEST) -> str:
         """A text that may have names which the target chose."""
