@@ -16,7 +16,9 @@ from .state import MOST_SNAPSHOTS, Snapshot, measured
 
 
 class Contents(NamedTuple):
-    """What was read: a sandbox, its snapshots by what is told of each, and its requests."""
+    """What a file or a store has of one sandbox. Each snapshot stands with its head: its name,
+    description and times.
+    """
 
     own: Reader
     snapshots: Sequence[tuple[Body, Reader]] = ()
@@ -31,9 +33,11 @@ class Admitted(NamedTuple):
 
 
 def read_lines(lines: Iterable[tuple[str, Any]], begin: Callable[[Body], Reader]) -> Contents:
-    """Read lines: those of a sandbox, and of each of its snapshots after one that tells of it.
+    """Read the lines of a sandbox. The line `snapshot` is the head of a snapshot, whose own lines
+    follow it.
 
-    `begin` makes a reader of each, and is given what is told. Raises BadFile.
+    `begin` makes the reader of the sandbox, from an empty head, and that of each snapshot, from
+    the snapshot's head. Raises BadFile.
     """
     reader = own = begin({})
     snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
