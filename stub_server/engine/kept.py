@@ -79,18 +79,23 @@ class Bounded(Queue[T]):
         if not items:
             budget.join(self)
         items.append(item)
+        while len(items) > number:
+            size -= self._pop().size
         self.size += size
         budget.used += size
-        while len(items) > number or self.size > most:
+        while self.size > most:
             self._drop()
         if budget.used > budget.most:
             budget.make_room()
 
-    def _drop(self) -> T:
-        item = self._items.popleft()
-        self.size -= item.size
-        self.budget.used -= item.size
-        return item
+    def _pop(self) -> T:
+        """Take the oldest item out, whose bytes still count."""
+        return self._items.popleft()
+
+    def _drop(self) -> None:
+        size = self._pop().size
+        self.size -= size
+        self.budget.used -= size
 
     def forget(self, size: int) -> None:
         """Drop the oldest items of about so many bytes: at most half of all bytes, and at
@@ -312,10 +317,10 @@ class Journal(Bounded[Trace]):
         self._controls += trace.is_control
         self._add(trace, self._most + min(self._controls, self._most), MOST_BYTES)
 
-    def _drop(self) -> Trace:
-        dropped = super()._drop()
-        self._controls -= dropped.is_control
-        return dropped
+    def _pop(self) -> Trace:
+        oldest = self._items.popleft()
+        self._controls -= oldest.is_control
+        return oldest
 
     @property
     def is_whole(self) -> bool:
