@@ -223,12 +223,14 @@ def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
     path = _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"]
     if path[:1] != "/":  # a target such as `*/x`: no rule about paths would see what it begins with
         path = f"/{path}"
+    headers, without_effect = by_name(sent)
     return Request(
         scope["method"],
         path,
         scope["query_string"],
         sent,
-        *by_name(sent),
+        headers,
+        without_effect,
         scope.get("client") if forwarded_for is None else (forwarded_for, 0),
         perf_counter_ns(),
         wall_ms(),
