@@ -5,17 +5,16 @@ closed on purpose, and replies of handlers, which insert stored records as the J
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ..core.log import log
 from ..core.problem import Refusal
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
 from .connection import Connection
-from .layers.way import TRACE
 from .work import Work
 
 Pairs = Sequence[tuple[bytes, bytes]]
@@ -188,23 +187,7 @@ class Forwarded(Answer):
         self._passage = passage
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def pass_on(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                scope[TRACE].status = message["status"]
-            await send(message)
-
-        await self._passage(scope, receive, pass_on)
-
-
-class Layer(Protocol):
-    """A layer as the one before it sees it: an ASGI application that leaves sending to
-    the outermost.
-
-    That one stores its `__call__`, because Python calls a method in half the time of an object.
-    """
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Awaitable[Answer]:
-        """Answer a request, or pass it on."""
+        await self._passage(scope, receive, send)
 
 
 # -- what handlers reply

@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Awaitable
+from functools import partial
 from time import perf_counter_ns
-
-from starlette.types import Receive, Scope, Send
 
 from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
-from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
-from ...engine.kept import Trace
 from ...engine.tables.specs import UniqueViolation
 from ..reply import Answer, Reply, Streamed
 from ..request import CONTROL_KEY, Request
@@ -18,12 +15,10 @@ from ..server import Server
 from ..work import Target, Work
 from .access import check_access
 from .endpoint import Endpoint
-from .fault_injection import Injection
 from .idempotency import HEADER, Repeatable
 from .security import Gate
 from .time_travel import AS_OF, Past, check_past
-from .validation import Arguments
-from .way import ARGUMENTS, CALLER, ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
+from .way import Arguments, Way
 
 _ROTATES = "rotateSandbox"
 _MEMBER = re.compile(r"[.\[]")
@@ -41,67 +36,67 @@ class Dispatch:
     def __init__(self, server: Server) -> None:
         self._server, self._past, self._gate = server, Past(server), Gate(server)
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        faults: Injection | None = scope.get(FAULTS)
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        faults = way.faults
         if faults is None or faults.effect is not None:
-            return self._execute(scope, receive, send)
-        return faults(self._execute, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
+            return self._execute(way)
+        return faults(partial(self._execute, way), faults.of_body(way.arguments.body))
 
-    def _execute(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+    def _execute(self, way: Way) -> Awaitable[Answer]:
         """Execute a request in the present. Others were served while its body arrived."""
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
+        request = way.request
+        target = way.target
+        trace = way.trace
         if target.pending is not None or AS_OF in request.headers:
-            return self._elsewhere(scope, receive, send)
+            return self._elsewhere(way)
         sandbox = target.sandbox
         if (
             sandbox.log.number != trace.before
             or sandbox.origin.generation != target.generation
             or CONTROL_KEY in request.headers  # it may be that of another sandbox
         ):
-            self._check_again(scope, request, target)
+            self._check_again(way, request, target)
         trace.at, trace.before = sandbox.clock.now, sandbox.log.number
-        return self._handle(scope, request, target)
+        return self._handle(way, request, target)
 
-    async def _elsewhere(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+    async def _elsewhere(self, way: Way) -> Answer:
         """Execute a request in an earlier state of its sandbox, or in one that is created for it.
 
         Raises Unavailable if another request has created the sandbox, without the merchant of this
         one.
         """
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
-        caller: Caller | None = scope.get(CALLER)
+        request = way.request
+        target = way.target
+        trace = way.trace
+        caller = way.caller
         if AS_OF in request.headers:
-            check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
+            check_past(request.method, trace.path, is_control=way.endpoint.base != "")
             instant = request.headers[AS_OF].decode("latin-1")
             past = await self._past.of(target.sandbox, instant)
-            self._check_again(scope, request, target)
+            self._check_again(way, request, target)
             target.move_to(past)
             await target.create(trace)
-            return await self._handle(scope, request, target)
+            return await self._handle(way, request, target)
         await target.create(trace)
         if caller is not None and caller.merchant_id not in target.sandbox.stores:
             message = "The sandbox has just been created. Send the request again."
             raise Unavailable(message, headers={"Retry-After": "0"})
-        return await self._execute(scope, receive, send)
+        return await self._execute(way)
 
-    def _check_again(self, scope: Scope, request: Request, target: Target) -> None:
+    def _check_again(self, way: Way, request: Request, target: Target) -> None:
         """Check a credential that may have ended while the request waited, or its body came.
 
         Raises Unauthenticated, Forbidden.
         """
-        endpoint: Endpoint = scope[ENDPOINT]
+        endpoint = way.endpoint
         if endpoint.security:
-            scope[CALLER] = self._gate.admit(endpoint.operation, scope, again=True)
+            way.caller = self._gate.admit(endpoint.operation, way, again=True)
         check_access(self._server, request, target)
 
-    def _handle(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
-        endpoint: Endpoint = scope[ENDPOINT]
-        arguments: Arguments = scope[ARGUMENTS]
-        caller: Caller | None = scope.get(CALLER)
+    def _handle(self, way: Way, request: Request, target: Target) -> Awaitable[Answer]:
+        endpoint = way.endpoint
+        arguments = way.arguments
+        caller = way.caller
         sandbox = target.sandbox
         if caller is None:
             store = sandbox.store
@@ -111,12 +106,12 @@ class Dispatch:
             self._server,
             request,
             target,
-            scope[TRACE],
+            way.trace,
             sandbox,
             store,
             caller,
             arguments.upload,
-            scope,
+            way.scope,
         )
         if HEADER in request.headers and endpoint.operation.takes_key:
             return self._once(work, endpoint, arguments, request.headers[HEADER])

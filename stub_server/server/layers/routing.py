@@ -9,17 +9,15 @@ from connexion.middleware import ConnexionMiddleware
 from connexion.middleware.abstract import AbstractRoutingAPI, SpecMiddleware
 from connexion.operations import AbstractOperation
 from connexion.spec import Specification
-from starlette.types import Receive, Scope, Send
 
 from ...core.problem import NotFound
 from ...core.text import nearest
-from ..reply import Answer, Layer, not_allowed, options
+from ..reply import Answer, not_allowed, options
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
-from ..work import Target
 from .endpoint import Endpoint
-from .way import ENDPOINT, TARGET, TRACE, VALUES
+from .way import Layer, Way
 
 DOCS = "/docs"  # the page of each operation, error code and event is below this path, by its name
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
@@ -99,9 +97,8 @@ class Routing(SpecMiddleware):
             if path == f"{endpoint.base}/":
                 self._static[endpoint.base] = node
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        target: Target = scope[TARGET]
-        path, method = target.path, scope["method"]
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        path, method = way.target.path, way.request.method
         values: tuple[str, ...] = ()
         node = self._static.get(path)
         if node is None:
@@ -117,9 +114,9 @@ class Routing(SpecMiddleware):
             if method == "OPTIONS":
                 return _options(node.allow)
             raise not_allowed(method, node.allow)
-        scope[ENDPOINT], scope[VALUES] = endpoint, values
-        scope[TRACE].operation = endpoint.operation.id
-        return self.app(scope, receive, send)
+        way.endpoint, way.values = endpoint, values
+        way.trace.operation = endpoint.operation.id
+        return self.app(way)
 
     def _no_route(self, method: str, path: str) -> NotFound:
         """404 for an unknown path, with the nearest known one."""
