@@ -15,8 +15,7 @@ from ...engine.history import state_at
 from ...engine.sandbox import Sandbox
 from ...engine.step import SandboxSettings
 from ...storage import sql
-from .entry import NAMING, Entry, duplicate_name, folded, is_name, made_up, too_many
-from .generations import Generations
+from .entry import NAMING, Entry, Generations, duplicate_name, folded, is_name, made_up, too_many
 from .loaded import LoadedSandboxes
 from .making import SandboxFactory
 from .persistence import Persistence

@@ -12,8 +12,7 @@ from ...core.slices import BackgroundWorker
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage import sql
 from ...storage.database import StoreError
-from .entry import Entry, Keyring, folded, is_name, keys_of
-from .generations import Generations
+from .entry import Entry, Generations, Keyring, folded, is_name, keys_of
 from .pending import Pending
 from .persistence import Persistence
 
