@@ -4,7 +4,7 @@ closed on purpose, and replies of handlers, which insert stored records as the J
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -83,7 +83,7 @@ class HungUp(ConnectionResetError):
     """
 
 
-async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
+async def hang_up(scope: Scope, receive: Receive, send: Send, *, unsent: bool) -> None:
     """Close the connection; if `unsent`, without what is still to be sent.
 
     Raises HungUp without a socket.
@@ -149,20 +149,7 @@ class Cut(Answer):
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
-        await hang_up(scope, receive, unsent=False)
-
-
-class Dropped(Answer):
-    """No answer: the connection ends."""
-
-    __slots__ = ()
-    is_final = True
-
-    def __init__(self) -> None:
-        super().__init__(0, [])
-
-    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await hang_up(scope, receive, unsent=True)
+        await hang_up(scope, receive, send, unsent=False)
 
 
 class Said(Answer):
@@ -188,6 +175,10 @@ class Forwarded(Answer):
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._passage(scope, receive, send)
+
+
+DROPPED = Forwarded(partial(hang_up, unsent=True))
+"""No answer: the connection ends."""
 
 
 # -- what handlers reply
@@ -267,7 +258,7 @@ class Streamed(Reply):
             await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
             leaving.cancel()
-            await hang_up(scope, receive, unsent=True)
+            await hang_up(scope, receive, send, unsent=True)
         finally:
             leaving.cancel()
             await self.abandon()

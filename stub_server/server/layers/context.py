@@ -17,7 +17,7 @@ from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.kept import Trace, head_of
-from ..reply import Answer, Dropped, HungUp, Said, hang_up, render
+from ..reply import DROPPED, Answer, HungUp, Said, hang_up, render
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request, Sent, by_name, has_body
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
@@ -83,7 +83,7 @@ class RequestContext:
                 answer = await self._refusal(error, way)
                 await self._send(answer, way)
         except asyncio.CancelledError:  # the server stops before the request has ended
-            await hang_up(scope, receive, unsent=True)
+            await hang_up(scope, receive, send, unsent=True)
         finally:
             self._end(way, answer)
 
@@ -112,7 +112,7 @@ class RequestContext:
         """
         damaged = answer if answer.is_final else faults.damaged(answer)
         # the connection is the other server's
-        if isinstance(damaged, Dropped) and way.request.is_hop:
+        if damaged is DROPPED and way.request.is_hop:
             assert self._hops is not None
             return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
         return damaged

@@ -95,7 +95,7 @@ class Forwarding:
         except LOST as error:
             if not client.has_left and not trace.status:
                 raise _unanswered(request.method, client, error) from None
-            return Forwarded(partial(_cut, unsent=False))
+            return Forwarded(partial(hang_up, unsent=False))
 
     def _request(self, way: Way, holder: Holder, client: "Client") -> httpcore2.Request:
         """The request as it came, without what is about the connection."""
@@ -134,7 +134,7 @@ class Forwarding:
         headers = [(name.lower(), value) for name, value in answer.headers]
         word = self._hops.words.get(dict(headers).get(HOP, b""))
         if word is Word.DROPPED:
-            return partial(_cut, unsent=True)
+            return partial(hang_up, unsent=True)
         if word is Word.STOPPING:
             self._hops.avoid(holder.address)
         if word is not None:
@@ -243,8 +243,3 @@ def _unanswered(method: str, client: Client, error: Exception) -> Unavailable:
 async def _end(scope: Scope, receive: Receive, send: Send) -> None:
     """End an answer that was sent on whole."""
     await send({"type": "http.response.body", "body": b""})
-
-
-async def _cut(scope: Scope, receive: Receive, send: Send, *, unsent: bool) -> None:
-    """Cut off an answer that was cut off there."""
-    await hang_up(scope, receive, unsent=unsent)

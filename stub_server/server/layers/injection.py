@@ -9,7 +9,7 @@ from starlette.types import Scope
 from ...core.problem import BadRequest, Refusal
 from ...engine.fault_rules import BEFORE, LONGEST_DELAY, Effect
 from ...engine.kept import Trace
-from ..reply import Answer, Cut, Dropped, Headers, has_left
+from ..reply import DROPPED, Answer, Cut, Headers, has_left
 from ..server import Server
 
 SIMULATED = b"x-sandbox-simulated"
@@ -85,7 +85,7 @@ class Injection:
         if effect is not None and effect.is_answer:
             raise self._refusal(effect)
         if effect is not None and effect.then.get("drop_connection") == BEFORE:
-            return Dropped()
+            return DROPPED
         return await go_on()
 
     def damaged(self, answer: Answer) -> Answer:
@@ -97,7 +97,7 @@ class Injection:
             return answer
         then = effect.then
         if "drop_connection" in then:
-            return Dropped()
+            return DROPPED
         if then.get("headers"):
             headers = _with_headers(headers, then["headers"])
         if then.get("corrupt_json") and body:
