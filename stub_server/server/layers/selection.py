@@ -60,7 +60,7 @@ class SandboxSelection:
         # the server that has this sandbox answers, whichever one the request names
         if has_store and path.startswith(_OTHERS):
             return self._open(name, rest, way, other=path[len(_OTHERS) :].partition("/")[0])
-        sandbox = sandboxes.choose(name or DEFAULT)
+        sandbox = sandboxes.choose(DEFAULT if name is None else name)
         # the store may know of a credential which sandbox it is for
         if sandbox is not None and (name is not None or b"authorization" not in headers):
             return self._go_on(sandbox, rest, way)
@@ -76,12 +76,13 @@ class SandboxSelection:
 
         `other` is the sandbox that a control is about, which that server must have.
         """
-        request = way.request
         sandboxes = self._sandboxes
         if name is None and not other:
-            key = _key_in(request.headers.get(b"authorization", b""))
+            key = _key_in(way.request.headers.get(b"authorization", b""))
             name = None if key is None else await sandboxes.sandbox_of(key)
-        began, wanted = monotonic(), other or name or DEFAULT
+        if name is None:
+            name = DEFAULT
+        began, wanted = monotonic(), other or name
         while isinstance(found := await sandboxes.locate(wanted), str):
             way.holder = Holder(found, wanted)
             try:
@@ -92,7 +93,7 @@ class SandboxSelection:
             with self._server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
-            found = sandboxes.choose(name or DEFAULT) or sandboxes.default
+            found = sandboxes.choose(name) or sandboxes.default
         if found is None:
             return await self._first(wanted, rest, way)
         return await self._go_on(found, rest, way)
