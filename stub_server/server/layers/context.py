@@ -22,7 +22,7 @@ from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request, Sent, by_name, h
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..work import Target
-from .access import VARY, Origins, answer_headers
+from .access import VARY, answer_headers
 from .hops import HOP, Hops, Word
 from .hosts import MOST_HEADERS, inbox_at
 from .injection import Injection
@@ -46,14 +46,9 @@ class RequestContext:
     Forwarding alone sends by itself, up to the end, what another server answers.
     """
 
-    def __init__(
-        self, app: Layer, server: Server, origins: Origins, hops: Hops | None = None
-    ) -> None:
-        """`origins` are the pages that may read the API; `hops` recognises requests of other
-        servers of the store.
-        """
-        self.app, self._server = app.__call__, server
-        self._origins, self._hops = origins, hops
+    def __init__(self, app: Layer, server: Server, hops: Hops | None = None) -> None:
+        """`hops` recognises requests of other servers of the store."""
+        self.app, self._server, self._hops = app.__call__, server, hops
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
         self._keeping = Keeping(server)
@@ -165,7 +160,7 @@ class RequestContext:
             headers += way.limits
         origin = request.headers.get(b"origin")
         if origin is not None:
-            headers += answer_headers(self._server, target.path, origin, self._origins, trace)
+            headers += answer_headers(self._server.settings, target.path, origin, trace)
         if request.method == "HEAD":
             answer.without_body()
         trace.status, trace.parts = answer.status, answer.parts
