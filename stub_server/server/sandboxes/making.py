@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -30,6 +30,20 @@ from ...storage.state import Snapshot
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots
 from .pending import Stored
+
+
+class Beginning(NamedTuple):
+    """How a sandbox begins, where that is not as at the server's start: at an instant (ms) at which
+    its clock is frozen or not, and with other `settings`.
+    """
+
+    scenario: str | None = None
+    seed: int | None = None
+    clock: tuple[int, bool] | None = None
+    settings: Body | None = None
+
+
+AS_AT_THE_START = Beginning()
 
 
 class SandboxFactory:
@@ -66,22 +80,19 @@ class SandboxFactory:
         self,
         name: str,
         generation: str,
-        scenario: str | None = None,
-        seed: int | None = None,
-        now: int | None = None,
+        beginning: Beginning = AS_AT_THE_START,
     ) -> Sandbox:
-        """A sandbox without records; what it is to begin with (`now` in ms) is as at the server's
-        start where it is not given.
-        """
-        settings = self.settings
+        """A sandbox without records."""
+        settings, seed, now = self.settings, beginning.seed, self.settings.now
         if seed is None:
             seed = settings.seed
-        if now is None:
-            now = settings.now
+        if beginning.clock is not None:
+            now = beginning.clock[0]
         clock = Clock(now)
         ids = Ids(seed, self.rules.secret, name, repeats=not settings.is_public)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        origin = Origin(seed, scenario or settings.scenario, self.rules.settings)
+        scenario = beginning.scenario or settings.scenario
+        origin = Origin(seed, scenario, self.rules.settings)
         sandbox = Sandbox(
             name=name,
             origin=origin,
@@ -105,7 +116,8 @@ class SandboxFactory:
         """
 
         def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
-            return self.empty(name or own_name, generation, self.permitted(scenario), seed)
+            beginning = Beginning(self.permitted(scenario), seed)
+            return self.empty(name or own_name, generation, beginning)
 
         return empty
 
@@ -207,7 +219,7 @@ class SandboxFactory:
         self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
     ) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
-        sandbox = self.empty(name, generation, scenario, seed)
+        sandbox = self.empty(name, generation, Beginning(scenario, seed))
         self.seeding.fill(sandbox)
         return self._own(sandbox)
 
