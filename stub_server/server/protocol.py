@@ -178,13 +178,6 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         else:
             self.link.abort()
 
-    def turn_away(self) -> None:
-        """Answer 503, as all connections are in use."""
-        message = f"All {self.monitor.limits.connections} connections are in use."
-        self.refuse(
-            Refusal(message, status=503, code="too_many_connections", headers={"Retry-After": "1"})
-        )
-
     # -- asyncio
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -339,7 +332,14 @@ class ConnectionMonitor:
         """Register a connection: free a place for it, or refuse it."""
         while len(self._open) >= self.limits.connections:
             if not self._make_room():
-                connection.turn_away()
+                message = f"All {self.limits.connections} connections are in use."
+                refusal = Refusal(
+                    message,
+                    status=503,
+                    code="too_many_connections",
+                    headers={"Retry-After": "1"},
+                )
+                connection.refuse(refusal)
                 break
         self._open[connection] = "", 0, 0.0
         if not self._sweeping:

@@ -249,13 +249,6 @@ async def _read_late(way: Way, trace: Trace) -> None:
                 trace.body = bytes(await way.request.read(way.receive))
 
 
-def _changes_nothing(request: Request, target: Target) -> bool:
-    """Whether a request to the control surface only reads, or is a message to an inbox,
-    which has it.
-    """
-    return request.method in _READING or inbox_at(request.method, target.path) is not None
-
-
 class Keeping:
     """Writes requests that have ended to the journals of their sandboxes, without secrets.
 
@@ -279,7 +272,11 @@ class Keeping:
         is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
         if not is_plain or trace.query or trace.warnings:
             has_secrets = self._redact_line(trace)
-        if not trace.is_kept or (is_control and _changes_nothing(request, target)):
+        # what only reads, and messages to an inbox, which has them
+        changes_nothing = is_control and (
+            request.method in _READING or inbox_at(request.method, target.path) is not None
+        )
+        if changes_nothing or not trace.is_kept:
             return
         trace.by_command = request.headers.get(b"user-agent") == _COMMAND
         trace.is_prefixed = target.prefix != ""

@@ -156,15 +156,13 @@ def _answer_to(message: Message) -> Answer:
 
 
 def _browses(way: Way) -> bool:
-    """Whether a browser opens a path that is none of the API and the controls."""
-    if way.request.method not in ("GET", "HEAD"):
+    """Whether a browser, which accepts pages, opens a path that is none of the API and the
+    controls.
+    """
+    request = way.request
+    if request.method not in ("GET", "HEAD") or way.target.path.startswith(_OF_THE_CONTROLS):
         return False
-    return not way.target.path.startswith(_OF_THE_CONTROLS) and _wants_html(way)
-
-
-def _wants_html(way: Way) -> bool:
-    """Whether the client accepts pages, as browsers do."""
-    return b"text/html" in way.request.headers.get(b"accept", b"")
+    return b"text/html" in request.headers.get(b"accept", b"")
 
 
 async def _show(page: Page, work: Work, allow: str) -> Answer:

@@ -74,18 +74,15 @@ class Validation:
         trace.validate_at = perf_counter_ns()
         if checks_digits.get() is not target.sandbox.settings.check_digits:
             checks_digits.set(target.sandbox.settings.check_digits)
-        requests = self._compiled.get(way.endpoint) or self._compile(way.endpoint)
+        requests = self._compiled.get(way.endpoint)
+        if requests is None:  # the first request of an operation
+            requests = self._compiled[way.endpoint] = OperationRequests(way.endpoint)
         if requests.has_body:
             return self._with_body(requests, way)
         way.arguments = requests.read(way, b"")
         if requests.uploads:
             return self._with_file(requests.uploads, way)
         return self.app(way)
-
-    def _compile(self, endpoint: Endpoint) -> "OperationRequests":
-        """What the first request of an operation compiles."""
-        requests = self._compiled[endpoint] = OperationRequests(endpoint)
-        return requests
 
     async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
         request = way.request

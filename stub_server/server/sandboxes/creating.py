@@ -119,8 +119,8 @@ class MadeSandboxes(LoadedSandboxes):
         if creation is not None and not creation.done():
             raise duplicate_name(name)
         if len(self._creations) >= MOST_CREATIONS:  # nobody has asked why some of them failed
-            for each in [each for each, task in self._creations.items() if task.done()]:
-                del self._creations[each]
+            going_on = {name: task for name, task in self._creations.items() if not task.done()}
+            self._creations = going_on
         if len(self._creations) >= MOST_CREATIONS:
             message = (
                 f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when"
