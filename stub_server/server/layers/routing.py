@@ -136,12 +136,13 @@ class Routing(SpecMiddleware):
         if len(path) <= _LONGEST:
             for segments in _readings(path):
                 found += self._like(segments)
-        for route, spelled in found:
-            if method in route.methods:
-                return method, spelled
-        for route, spelled in found:
-            return next(iter(route.methods)), spelled
-        return None
+        if not found:
+            return None
+        found.sort(key=lambda each: method not in each[0].methods)
+        route, spelled = found[0]
+        if method not in route.methods:
+            method = next(iter(route.methods))
+        return method, spelled
 
     def _like(self, segments: Sequence[str]) -> list[tuple[Route, str]]:
         """The route that is most similar to these segments, if any is, and how it is spelled."""
