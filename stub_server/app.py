@@ -40,7 +40,6 @@ from .engine.tables.specs import Layout, UniqueViolation, table_specs
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
-from .server.layers.access import Origins
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint
@@ -178,9 +177,8 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
     """The layers before Dispatch, in the order in which a request passes them."""
     settings = server.settings
     hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
-    origins = Origins(settings.cors_origins, loopback=settings.loopback)
     console = _console(server, application, Sessions(random))
-    pages = _pages(server, origins, console)
+    pages = _pages(server, console)
     limited = list[Any]()
     if settings.rate_limit is not None:
         limited.append(partial(RateLimit, rule=settings.rate_limit))
@@ -192,7 +190,7 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         hops = Hops(random)
         forwarding.append(partial(Forwarding, server=server, hops=hops))
     return [
-        partial(RequestContext, server=server, origins=origins, hops=hops),
+        partial(RequestContext, server=server, hops=hops),
         partial(HostPolicy, server=server, hosts=hosts),
         partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
         *forwarding,
@@ -246,12 +244,12 @@ def _console(server: Server, application: Callable[[], Application], sessions: S
     return Console(make, application, sessions)
 
 
-def _pages(server: Server, origins: Origins, console: Console) -> dict[str, Page]:
+def _pages(server: Server, console: Console) -> dict[str, Page]:
     """What is served by its path alone: the contracts, and the pages that are the same
     for every request.
     """
     document, control = server.document, server.control
-    files = contract_pages(document.raw, control.raw, CONTROL, origins)
+    files = contract_pages(document.raw, control.raw, CONTROL)
     return {path: file.answer for path, file in files.items()} | console_pages(console)
 
 

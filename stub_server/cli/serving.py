@@ -31,10 +31,9 @@ from ..core.shipped import FIXTURES
 from ..core.text import host_name, is_local, printable_lines
 from ..data.scenario import is_file
 from ..engine.kept import Trace
-from ..server.connection import ConnectionMonitor, Limits
 from ..server.layers.routing import Application
 from ..server.layers.selection import ABOUT_THE_SERVER
-from ..server.protocol import bounded, protocol
+from ..server.protocol import ConnectionMonitor, Limits, bounded, protocol
 from ..server.server import Server
 from ..settings import Settings
 from ..storage.package import BadFile

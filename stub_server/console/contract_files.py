@@ -18,7 +18,7 @@ from werkzeug.http import parse_accept_header
 
 from ..contract.source import Json
 from ..core.problem import Refusal
-from ..server.layers.access import Origins, check_control
+from ..server.layers.access import check_control, may_read_api
 from ..server.layers.hosts import is_local_host
 from ..server.layers.security import sees_everything
 from ..server.reply import Answer, Headers
@@ -36,12 +36,11 @@ _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is 
 Key = tuple[Hashable, ...]
 
 
-def _sees_records(work: Work, origins: Origins) -> bool:
+def _sees_records(work: Work) -> bool:
     """Whether a request gets a sandbox's own records in the contract's examples; others get those
     of the contract.
 
-    It is of a program or a page of this machine, or has a credential that may read all. `origins`
-    are the pages that may read the API.
+    It is of a program or a page of this machine, or has a credential that may read all.
 
     A credential is no help to a page that may not read the API: on a plain server every page could
     know it.
@@ -54,7 +53,7 @@ def _sees_records(work: Work, origins: Origins) -> bool:
         is_same = origin.partition(b"://")[2] == host or is_local_origin(origin)
     if is_same and not server.settings.is_public and is_local_host(host):
         return True
-    if not is_same and not (origin is not None and origins.may_read(origin)):
+    if not is_same and (origin is None or not may_read_api(server.settings, origin)):
         return False
     if CONTROL_KEY in headers or ADMIN_KEY in headers:
         try:
@@ -98,7 +97,6 @@ class File:
     data: Json
     media: bytes
     named: Mapping[str, list[str]]
-    origins: Origins
     shelf: Shelf
 
     @cached_property
@@ -107,7 +105,7 @@ class File:
 
     async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
-        log, is_live = work.sandbox.log, _sees_records(work, self.origins)
+        log, is_live = work.sandbox.log, _sees_records(work)
         part = Slice.of(work.request.query, self.data)
         key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
         body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
@@ -191,11 +189,11 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dict[str, File]:
+def contract_pages(api: Json, control: Json, base: str) -> dict[str, File]:
     """`/openapi.json` and `/openapi.yaml`, and those of the control surface below its base path."""
     named, shelf = api.get(NAMED, {}), Shelf()
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf)
+            pages[f"{stem}.{ending}"] = File(raw, media, named, shelf)
     return pages

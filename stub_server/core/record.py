@@ -1,13 +1,20 @@
-"""Records, stored and parsed; the members that events add to them; and how large a body is."""
+"""Records, stored and parsed; the members that events add to them; and of bodies how large they
+are, and how they differ.
+"""
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 Body = dict[str, Any]
 Parts = tuple[Body, Body]
 """The public and the hidden part of a record."""
+ABSENT: Final = object()
+"""No value, as JSON's null is one."""
+Difference = tuple[str, Any, Any]
+"""A place such as `body.items[0].amount`, and the two values there."""
 
 
 class Record(NamedTuple):
@@ -141,3 +148,22 @@ def is_deeper_than(value: Any, levels: int) -> bool:
                 below += node
         layer = below
     return any(isinstance(node, (dict, list)) for node in layer)
+
+
+def differences(
+    one: Any, other: Any, place: str, same: Callable[[Any, Any], bool], *, in_full: bool
+) -> Iterator[Difference]:
+    """The places at which two values differ.
+
+    Unless they are compared `in_full`, the other may have more members.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in {**one, **other} if in_full else one:
+            inner = f"{place}.{name}" if place else name
+            pair = one.get(name, ABSENT), other.get(name, ABSENT)
+            yield from differences(*pair, inner, same, in_full=in_full)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, pair in enumerate(zip(one, other, strict=True)):
+            yield from differences(*pair, f"{place}[{number}]", same, in_full=in_full)
+    elif not same(one, other):
+        yield place, one, other

@@ -1,25 +1,29 @@
-"""uvicorn's HTTP protocol with bounds.
+"""uvicorn's HTTP protocol with bounds: a connection, what it waits for and how it ends, and the
+monitor of all connections.
 
 uvicorn takes a class by its setting `http`. This one overrides methods of `asyncio.Protocol` and
 callbacks of httptools, calls `super()`, and uses nothing else of uvicorn's class. It gives the
 parser a head in one piece, and the next request once the one before it is answered: so a head can
-be measured and changed before it is parsed, and it is known what a connection waits for.
+be measured and changed before it is parsed, and it is known what a connection waits for. The
+monitor checks that once a second, instead of by a timer per request.
 """
 
 import asyncio
 import re
 import secrets
+from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
+from math import inf
 from time import monotonic
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
 from ..engine.kept import Trace
-from .connection import BODY, HEAD, NOTHING, OVER, Connection, ConnectionMonitor, Written
+from .connection import Connection, Written
 from .reply import CONNECTION, left, render
 
 LARGEST_HEAD = 65_536
@@ -29,40 +33,48 @@ _MOST_DROPPED = 1_048_576
 _END = b"\r\n\r\n"
 _OFFER = re.compile(rb"\nupgrade:", re.IGNORECASE)
 _HIDDEN = b"upgrad~"
+# what comes next on a connection: a head, which is collected until it is whole; the head that the
+# parser is given; a body; bytes that are dropped, as the connection is closed after the answer
+NOTHING, HEAD, BODY, OVER = range(4)
+_IDLE, _SLOW = ("head", "keep_alive", "end"), ("body", "unread")
+"""What connections wait for that have no request which goes on, and whose clients are slow."""
 
 
-def protocol(monitor: ConnectionMonitor) -> type[HttpToolsProtocol]:
-    """The protocol class of one server, whose connections the monitor watches."""
-    return type("BoundedHttpProtocol", (HttpProtocol,), {"monitor": monitor})
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits for clients. Times are seconds, exact to two sweeps, of a second or less each.
 
-
-def bounded(app: ASGIApp) -> ASGIApp:
-    """Tell each connection when its request has been answered, and the application when
-    it has been refused.
+    A connection waits for a head, a body, a further request, a client that does not read its
+    answer, and one that is to close after a refusal. It may wait for the application for ever,
+    because of delays and streams.
     """
 
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await app(scope, receive, send)
-            return
-        connection: Connection = scope["state"][CONNECTION]
-        try:
-            if connection.part is NOTHING:  # the whole request has come
-                await app(scope, receive, send)
-            else:
-                await app(scope, connection.receiver(receive), connection.sender(send))
-            if connection.is_refused:
-                await left(receive)
-        finally:
-            del scope["state"][CONNECTION]  # they would hold each other
-            connection.answered()
+    connections: int = 512
+    head: float = 10
+    body: float = 30
+    keep_alive: float = 60
+    unread: float = 30
+    end: float = 2
 
-    return answer
+    @property
+    def sweep(self) -> float:
+        """The seconds between two sweeps."""
+        return min(4.0, self.head, self.body, self.keep_alive, self.unread, self.end) / 4
 
 
 class HttpProtocol(Connection, HttpToolsProtocol):
     """What arrives on one connection."""
 
+    monitor: ClassVar["ConnectionMonitor"]
+
+    rested = 0.0  # when it was opened or its last request was answered: monotonic seconds
+    part = NOTHING
+    begun = 0  # requests
+    is_answering = False
+    is_refused = False
+    has_begun_answer = False
+    unread = b""  # bytes that the parser has not been given
+    expects = False  # whether the client waits for "100 Continue" before it sends the body
     _body_left = 0  # bytes of a body with Content-Length; 0 for a chunked one
     _framing = 0  # bytes of a chunked body since its last piece
     _dropped = 0
@@ -88,6 +100,83 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         lines += [b"%b: %b" % header for header in answer.headers]
         self.link.write(b"\r\n".join([*lines, b"", answer.body]))
         self.link.write_eof()
+
+    # -- for the application
+
+    def receiver(self, receive: Receive) -> Receive:
+        """How the application receives a body that is still to come: if it is refused, as if the
+        client had left.
+        """
+
+        async def receive_unless_refused() -> Message:
+            message = await receive()
+            if self.is_refused:
+                return {"type": "http.disconnect"}
+            return message
+
+        return receive_unless_refused
+
+    def sender(self, send: Send) -> Send:
+        """How it answers such a request, or the last one: what comes after it may or may
+        not be a request.
+        """
+        self.has_begun_answer = False
+
+        async def send_unless_refused(message: Message) -> None:
+            if self.is_refused:
+                return
+            if message["type"] == "http.response.start":
+                self.has_begun_answer = True
+                if self.part is OVER or (self.part is BODY and self.expects):
+                    message = {
+                        **message,
+                        "headers": [*message["headers"], (b"connection", b"close")],
+                    }
+            await send(message)
+
+        return send_unless_refused
+
+    def answered(self) -> None:
+        """Go on with the next request."""
+        self.is_answering, self.rested = False, monotonic()
+        if self.part is OVER:
+            self.link.close()
+        elif self.unread and not self.link.is_closing():
+            self.link.resume_reading()
+            self.read_on()
+
+    # -- for the monitor
+
+    def waits_for(self) -> tuple[str, int]:
+        """What it waits for, as `Limits` has it, and a number that changes whenever it makes
+        progress.
+        """
+        if unsent := self.link.get_write_buffer_size():
+            return "unread", unsent
+        if self.is_refused:
+            return "end", self.begun
+        # not while the application is slow to read it
+        if self.part is BODY and self.link.is_reading():
+            return "body", self.begun
+        if self.is_answering:
+            return "answer", self.begun
+        if self.begun and not self.unread:
+            return "keep_alive", self.begun
+        return "head", -bool(self.unread)
+
+    def give_up(self, wait: str) -> None:
+        """Refuse the request that has begun, with 408, or close."""
+        is_late_body = wait == "body" and self.is_answering and not self.has_begun_answer
+        if is_late_body:
+            self.on_message_complete()
+        if is_late_body or (wait == "head" and self.unread):
+            what, limit = "headers" if wait == "head" else wait, getattr(self.monitor.limits, wait)
+            message = f"The rest of the request's {what} did not arrive within {limit:g} seconds."
+            self.refuse(Refusal(message, status=408, code="request_timeout"))
+        elif wait in ("head", "keep_alive", "body"):
+            self.link.close()
+        else:
+            self.link.abort()
 
     # -- asyncio
 
@@ -220,5 +309,102 @@ class HttpProtocol(Connection, HttpToolsProtocol):
             self.part = NOTHING
             super().on_message_complete()
 
-    def end_body(self) -> None:
-        self.on_message_complete()
+
+class ConnectionMonitor:
+    """The connections of one server."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        # What each connection waited for at the last sweep, its mark, and how long it has done so.
+        self._open: dict[HttpProtocol, tuple[str, int, float]] = {}
+        self._sweeping = False
+        self._swept = 0.0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no connection has a request, or a stream, that goes on."""
+        return all(connection.waits_for()[0] in _IDLE for connection in self._open)
+
+    def opened(self, connection: HttpProtocol, loop: asyncio.AbstractEventLoop) -> None:
+        """Register a connection: free a place for it, or refuse it."""
+        while len(self._open) >= self.limits.connections:
+            if not self._make_room():
+                message = f"All {self.limits.connections} connections are in use."
+                refusal = Refusal(
+                    message,
+                    status=503,
+                    code="too_many_connections",
+                    headers={"Retry-After": "1"},
+                )
+                connection.refuse(refusal)
+                break
+        self._open[connection] = "", 0, 0.0
+        if not self._sweeping:
+            self._sweeping, self._swept = True, loop.time()
+            loop.call_later(self.limits.sweep, self._sweep, loop)
+
+    def closed(self, connection: HttpProtocol) -> None:
+        """Forget a connection."""
+        self._open.pop(connection, None)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Time in which the loop was blocked does not count: data that arrived meanwhile is still
+        # unread.
+        passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
+        self._swept = loop.time()
+        for connection, (waited, seen, lasted) in list(self._open.items()):
+            wait, mark = connection.waits_for()
+            lasted += passed
+            if (wait, mark) != (waited, seen):
+                lasted = 0.0
+            self._open[connection] = wait, mark, lasted
+            if lasted >= getattr(self.limits, wait, inf):
+                connection.give_up(wait)
+        self._sweeping = bool(self._open)
+        if self._sweeping:
+            loop.call_later(self.limits.sweep, self._sweep, loop)
+
+    def _make_room(self) -> bool:
+        """Close the connection that has been idle longest; if none is idle, one that
+        sends or reads slowly.
+        """
+        for waits in (_IDLE, _SLOW):
+            found = [connection for connection in self._open if connection.waits_for()[0] in waits]
+            if found:
+                oldest = min(found, key=lambda connection: connection.rested)
+                del self._open[oldest]
+                oldest.link.abort()
+                return True
+        return False
+
+
+def protocol(monitor: ConnectionMonitor) -> type[HttpToolsProtocol]:
+    """The protocol class of one server, whose connections the monitor watches."""
+    return type("BoundedHttpProtocol", (HttpProtocol,), {"monitor": monitor})
+
+
+def bounded(app: ASGIApp) -> ASGIApp:
+    """Tell each connection when its request has been answered, and the application when
+    it has been refused.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        connection: HttpProtocol = scope["state"][CONNECTION]
+        try:
+            if connection.part is NOTHING:  # the whole request has come
+                await app(scope, receive, send)
+            else:
+                await app(scope, connection.receiver(receive), connection.sender(send))
+            if connection.is_refused:
+                await left(receive)
+        finally:
+            del scope["state"][CONNECTION]  # they would hold each other
+            connection.answered()
+
+    return answer

@@ -4,18 +4,17 @@ closed on purpose, and replies of handlers, which insert stored records as the J
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from functools import lru_cache
-from typing import Any, Protocol
+from functools import lru_cache, partial
+from typing import Any
 
 import orjson
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ..core.log import log
 from ..core.problem import Refusal
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
 from .connection import Connection
-from .layers.way import TRACE
 from .work import Work
 
 Pairs = Sequence[tuple[bytes, bytes]]
@@ -84,7 +83,7 @@ class HungUp(ConnectionResetError):
     """
 
 
-async def hang_up(scope: Scope, receive: Receive, *, unsent: bool) -> None:
+async def hang_up(scope: Scope, receive: Receive, send: Send, *, unsent: bool) -> None:
     """Close the connection; if `unsent`, without what is still to be sent.
 
     Raises HungUp without a socket.
@@ -150,20 +149,7 @@ class Cut(Answer):
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
-        await hang_up(scope, receive, unsent=False)
-
-
-class Dropped(Answer):
-    """No answer: the connection ends."""
-
-    __slots__ = ()
-    is_final = True
-
-    def __init__(self) -> None:
-        super().__init__(0, [])
-
-    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await hang_up(scope, receive, unsent=True)
+        await hang_up(scope, receive, send, unsent=False)
 
 
 class Said(Answer):
@@ -188,23 +174,11 @@ class Forwarded(Answer):
         self._passage = passage
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def pass_on(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                scope[TRACE].status = message["status"]
-            await send(message)
-
-        await self._passage(scope, receive, pass_on)
+        await self._passage(scope, receive, send)
 
 
-class Layer(Protocol):
-    """A layer as the one before it sees it: an ASGI application that leaves sending to
-    the outermost.
-
-    That one stores its `__call__`, because Python calls a method in half the time of an object.
-    """
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Awaitable[Answer]:
-        """Answer a request, or pass it on."""
+DROPPED = Forwarded(partial(hang_up, unsent=True))
+"""No answer: the connection ends."""
 
 
 # -- what handlers reply
@@ -284,7 +258,7 @@ class Streamed(Reply):
             await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
             leaving.cancel()
-            await hang_up(scope, receive, unsent=True)
+            await hang_up(scope, receive, send, unsent=True)
         finally:
             leaving.cancel()
             await self.abandon()

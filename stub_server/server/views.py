@@ -28,6 +28,7 @@ from ..engine.step import Step
 from ..engine.tables.store import Store
 from ..storage.database import Kept
 from .sandboxes.entry import Entry
+from .sandboxes.making import Beginning
 from .work import Work
 
 MOST_SHOWN = 200  # changes of a step, and events
@@ -70,9 +71,8 @@ def shown_key(store: Store, record: Record) -> Body:
     return {"merchant_id": store.merchant.id, "api_key": public}
 
 
-def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
-    """The scenario and the instant (ms) with which a request has a sandbox begin, where it names
-    them.
+def checked_beginning(work: Work, asked: Body) -> Beginning:
+    """How a request has a sandbox begin, whose clock it freezes at the instant that it names.
 
     Raises NotFound for a scenario that is no name, Conflict outside the years 1970 to 8999. Paths
     of files are for the command line only: a request must not open files of this machine.
@@ -82,13 +82,13 @@ def checked_beginning(work: Work, asked: Body) -> tuple[str | None, int | None]:
         message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
         message += f"Known ones are {', '.join(known)}."
         raise NotFound.at("scenario", message, "scenario_not_found")
-    if "now" not in asked:
-        return scenario, None
-    now = parse_iso(asked["now"])
-    if not EARLIEST_START <= now < LATEST_START:
-        message = "A sandbox begins between 1970 and 8999. Send a time in these years."
-        raise Conflict.at("now", message, "clock_too_far")
-    return scenario, now
+    clock = None
+    if "now" in asked:
+        clock = parse_iso(asked["now"]), True
+        if not EARLIEST_START <= clock[0] < LATEST_START:
+            message = "A sandbox begins between 1970 and 8999. Send a time in these years."
+            raise Conflict.at("now", message, "clock_too_far")
+    return Beginning(scenario, asked.get("seed"), clock, asked.get("settings"))
 
 
 def summary_of(work: Work, found: Entry | Kept) -> Body:

@@ -24,8 +24,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stub_server.app import create_app
 from stub_server.cli.listening import listen, with_port
 from stub_server.cli.serving import calm_collector, uvicorn_config
-from stub_server.server.connection import ConnectionMonitor, Limits
 from stub_server.server.layers.routing import Application
+from stub_server.server.protocol import ConnectionMonitor, Limits
 from stub_server.server.reply import Reply
 from stub_server.settings import Settings
 

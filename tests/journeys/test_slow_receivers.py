@@ -9,7 +9,7 @@ import pytest
 
 from stub_server.operations import webhooks
 from stub_server.server import server as calls_server
-from stub_server.server.connection import Limits
+from stub_server.server.protocol import Limits
 from stub_server.webhooks import courier
 
 from ..support.live import FROZEN, running

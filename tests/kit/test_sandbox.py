@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stub_server.server.connection import Limits
+from stub_server.server.protocol import Limits
 from stub_server.testing import Refused, Sandbox, connected, running
 
 from ..support.live import NO_TLS, serving

@@ -17,7 +17,7 @@ import uvicorn
 from stub_server.app import create_app
 from stub_server.cli.listening import with_port
 from stub_server.cli.serving import HANDOVER, calm_collector, uvicorn_config
-from stub_server.server.connection import ConnectionMonitor, Limits
+from stub_server.server.protocol import ConnectionMonitor, Limits
 
 from ..support.live import FROZEN, NO_TLS
 

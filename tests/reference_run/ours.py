@@ -6,7 +6,6 @@ from stub_server.app import create_app
 from stub_server.core.problem import Conflict
 from stub_server.server.layers.routing import Routing
 from stub_server.server.layers.validation import Validation
-from stub_server.server.layers.way import TRACE
 from stub_server.settings import Settings
 
 from .wire import Decision, Request, send
@@ -18,10 +17,10 @@ class _Noting:
     def __init__(self, app: Any) -> None:
         self.app = app
 
-    def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
-        if "noted" in scope:
-            scope["noted"].operation = scope[TRACE].operation
-        return self.app(scope, receive, send)
+    def __call__(self, way: Any) -> Any:
+        if "noted" in way.scope:
+            way.scope["noted"].operation = way.trace.operation
+        return self.app(way)
 
 
 class _Accepting:
@@ -30,10 +29,10 @@ class _Accepting:
     def __init__(self, app: Any) -> None:
         self.app = app
 
-    def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
-        if "noted" not in scope:  # of the preparation
-            return self.app(scope, receive, send)
-        scope["noted"].is_accepted = True
+    def __call__(self, way: Any) -> Any:
+        if "noted" not in way.scope:  # of the preparation
+            return self.app(way)
+        way.scope["noted"].is_accepted = True
         raise Conflict("Accepted.")
 
 

@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 from stub_server.app import create_app
 from stub_server.cli.listening import with_port
 from stub_server.cli.serving import HANDOVER
-from stub_server.server.connection import Limits
 from stub_server.server.layers.routing import Application
+from stub_server.server.protocol import Limits
 from stub_server.settings import Settings
 
 from .live import FROZEN, serving

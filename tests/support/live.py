@@ -19,8 +19,8 @@ from stub_server.cli.listening import with_port
 from stub_server.cli.serving import uvicorn_config
 from stub_server.core.clock import parse_iso
 from stub_server.engine.sandbox import DEFAULT
-from stub_server.server.connection import ConnectionMonitor, Limits
 from stub_server.server.layers.routing import Application
+from stub_server.server.protocol import ConnectionMonitor, Limits
 from stub_server.settings import Settings
 
 from .remembered import remembering

@@ -17,8 +17,8 @@ from stub_server.app import create_app
 from stub_server.cli.listening import with_port
 from stub_server.core.slices import at_once
 from stub_server.engine.scheduler import due_jobs
-from stub_server.server.connection import Limits
 from stub_server.server.layers.routing import Application
+from stub_server.server.protocol import Limits
 
 from ..engine.state import Facts, differences, state
 from .estate import Estate, estate

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from stub_server.cli.command import main
-from stub_server.server.connection import Limits
+from stub_server.server.protocol import Limits
 
 from ..support.contract import document
 from ..support.live import NO_TLS, Live, serving

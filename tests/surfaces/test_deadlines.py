@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stub_server.server.connection import Limits
+from stub_server.server.protocol import Limits
 
 from ..support.live import FROZEN, Live, running, serving
 from ..support.refusal import refused

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from stub_server.app import create_app
-from stub_server.server.layers.way import REQUEST, TARGET, TRACE
+from stub_server.server.layers.way import Way
 from stub_server.server.reply import Answer, Streamed
 from stub_server.server.work import Target
 
@@ -41,9 +41,8 @@ def test_a_stream_that_cannot_be_sent_is_ended() -> None:
     async def pieces() -> AsyncGenerator[bytes, None]:
         yield b"{}"
 
-    async def streaming(scope: Any, receive: Any, send: Any) -> Answer:
-        target = Target(app.sandboxes, sandbox, "/here")
-        scope[TARGET], scope[TRACE] = target, target.begin(scope[REQUEST])
+    async def streaming(way: Way) -> Answer:
+        way.begin(Target(app.sandboxes, sandbox, "/here"))
         return Streamed(chunks, b"application/json")
 
     async def ask() -> int:

@@ -7,9 +7,8 @@ from stub_server.contract import source
 from stub_server.engine import deliveries, kept, lists
 from stub_server.operations.control.sandbox import MOST_MERCHANTS
 from stub_server.server import server as waiting
-from stub_server.server.connection import Limits
 from stub_server.server.layers.validation import DEEPEST, MOST_VALUES
-from stub_server.server.protocol import LARGEST_HEAD
+from stub_server.server.protocol import LARGEST_HEAD, Limits
 from stub_server.server.request import LARGEST_BODY
 from stub_server.server.sandboxes import creating
 from stub_server.settings import Settings

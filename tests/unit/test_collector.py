@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from stub_server.cli.command import main
 from stub_server.cli.serving import QUIET, SELDOM, YOUNG, _Server, calm_collector
-from stub_server.server.connection import ConnectionMonitor
+from stub_server.server.protocol import ConnectionMonitor
 
 from ..support.live import Live
 

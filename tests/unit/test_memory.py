@@ -15,6 +15,7 @@ import pytest
 from stub_server import create_app
 from stub_server.data.keys import own_pair
 from stub_server.server.protocol import HttpProtocol
+from stub_server.server.sandboxes.making import Beginning
 
 from ..conftest import Serve
 from ..engine.inside import Inside
@@ -66,11 +67,11 @@ def test_a_world_whose_past_was_lived_here_is_gone_with_its_last_reference(scena
     than a gigabyte.
     """
     worlds = create_app(FROZEN).sandboxes
-    asyncio.run(worlds.reset("default", scenario, seed=7))
+    asyncio.run(worlds.reset("default", Beginning(scenario, 7)))
     world = worlds.default
     held = [weakref.ref(part) for part in (world, world.store, world.log)]
     del world
-    asyncio.run(worlds.reset("default", "empty", seed=8))
+    asyncio.run(worlds.reset("default", Beginning("empty", 8)))
     assert [] == [reference() for reference in held if reference() is not None]
 
 

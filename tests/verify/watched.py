@@ -11,7 +11,7 @@ from typing import NamedTuple
 import httpx2
 
 from stub_server.cli import serving
-from stub_server.server.connection import Limits
+from stub_server.server.protocol import Limits
 from stub_server.settings import Settings
 from stub_server.tools.verify.exchange import Answer, Exchange, Request
 from stub_server.tools.verify.options import Options

@@ -114,13 +114,9 @@ def _checking(work: Work) -> Sliced[list[Body]]:
 
 
 async def reset_sandbox(work: Work, body: Body | None) -> Reply:
-    asked = body or {}
-    scenario, now = checked_beginning(work, asked)
-    reset = work.server.sandboxes.reset
+    beginning = checked_beginning(work, body or {})
     async with own_turn(work) as entry:
-        sandbox = await reset(
-            entry.sandbox.name, scenario, asked.get("seed"), now, asked.get("settings")
-        )
+        sandbox = await work.server.sandboxes.reset(entry.sandbox.name, beginning)
     work.move_to(sandbox)
     return reply.value(
         {

@@ -20,17 +20,11 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
 
 async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
-    sandboxes, (scenario, now) = work.server.sandboxes, checked_beginning(work, asked)
-    beginning: Body = {
-        "scenario": scenario,
-        "seed": asked.get("seed"),
-        "now": now,
-        "ttl": asked.get("ttl_seconds"),
-        "settings": asked.get("settings"),
-    }
+    sandboxes = work.server.sandboxes
+    wanted = asked.get("name"), checked_beginning(work, asked), asked.get("ttl_seconds")
     if not _prefers_to_ask(work):
-        return _made(work, await sandboxes.create(asked.get("name"), **beginning))
-    name, creation = await sandboxes.create_beside(asked.get("name"), **beginning)
+        return _made(work, await sandboxes.create(*wanted))
+    name, creation = await sandboxes.create_beside(*wanted)
     await asyncio.wait((creation,), timeout=SOON)
     if creation.done():
         return _made(work, creation.result())

@@ -15,11 +15,11 @@ from ...contract.document import JSON, Operation
 from ...contract.source import Json
 from ...core.clock import DAY, iso
 from ...core.problem import Refusal
-from ...core.record import Body, Row
+from ...core.record import Body, Difference, Row, differences
 from ...engine.sandbox import Sandbox
 from ...engine.tables.store import Store
 from ..layers.inside import Question
-from .mending import ABSENT, Mender
+from .mending import Mender
 from .rehearsal import Rehearsal
 
 _LOOKED_AT = 50  # records of a table, the newest first
@@ -142,14 +142,10 @@ class Attempt:
         return self.store.tables[self.table].open(next(iter(self.values.values())).lower())
 
 
-def differences(given: Any, made: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The places at which two values differ, such as `body.items[0].amount`, with both values."""
-    if isinstance(given, dict) and isinstance(made, dict):
-        for name in {**given, **made}:
-            inner = f"{place}.{name}" if place else name
-            yield from differences(given.get(name, ABSENT), made.get(name, ABSENT), inner)
-    elif isinstance(given, list) and isinstance(made, list) and len(given) == len(made):
-        for index, (old, new) in enumerate(zip(given, made, strict=True)):
-            yield from differences(old, new, f"{place}[{index}]")
-    elif given != made or type(given) is not type(made):
-        yield place, given, made
+def changes(given: Any, made: Any) -> Iterator[Difference]:
+    """The places at which a request has been changed."""
+    return differences(given, made, "", _is_same, in_full=True)
+
+
+def _is_same(given: Any, made: Any) -> bool:
+    return type(given) is type(made) and bool(given == made)

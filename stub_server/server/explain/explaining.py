@@ -15,7 +15,7 @@ from ...contract.secrets import LEFT_OUT
 from ...contract.source import Json
 from ...core.log import log
 from ...core.problem import Refusal
-from ...core.record import Body, is_deeper_than, may_have_more_values, object_in
+from ...core.record import ABSENT, Body, is_deeper_than, may_have_more_values, object_in
 from ...core.text import shortened
 from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
@@ -25,8 +25,8 @@ from ..journal.entries import body_of, brief, is_cut
 from ..layers.validation import DEEPEST, WIDEST
 from ..request import CONTROL
 from ..server import Server
-from .attempt import TABLES, Attempt, differences
-from .mending import ABSENT, Mender, steps
+from .attempt import TABLES, Attempt, changes
+from .mending import Mender, steps
 from .rehearsal import Rehearsal
 from .repairs import nearest
 from .states import state_behind
@@ -229,7 +229,7 @@ def _shown(base_url: str, trace: Trace, s: Attempt, found: Body) -> Body | None:
     """The changes and the commands of the nearest request; None where a shell cannot take
     one of them.
     """
-    changes: list[Body] = []
+    changed: list[Body] = []
     commands, calls = [], []
     for call, why in (*s.before, (s.question(s.request), "")):
         commands.append(command(*call[:5], base_url=base_url, has_admin_key=False) or "")
@@ -239,17 +239,17 @@ def _shown(base_url: str, trace: Trace, s: Attempt, found: Body) -> Body | None:
         del calls[-1]["is_internal"]
         if why:
             text = f"{call.method} {call.path} {call.body.decode()}".rstrip()
-            changes.append(_changed("before", ABSENT, text, why))
+            changed.append(_changed("before", ABSENT, text, why))
     if found["kind"] == AUTH:
         sender = None if trace.caller is None else trace.caller.kind
         why = "It is valid and has every scope."
-        changes.append(_changed("header.Authorization", sender, "Bearer <the ready token>", why))
+        changed.append(_changed("header.Authorization", sender, "Bearer <the ready token>", why))
     sent, summary = _sent(trace, [*_KEPT_HEADERS, *_DROPPED_HEADERS]), str(found["summary"])
-    for place, given, made in differences(sent, s.request):
-        changes.append(_changed(place, given, made, s.reasons.get(place, summary)))
+    for place, given, made in changes(sent, s.request):
+        changed.append(_changed(place, given, made, s.reasons.get(place, summary)))
     if not all(commands):
         return None
-    return {"changes": changes, "calls": calls, "curl": " &&\n".join(commands)}
+    return {"changes": changed, "calls": calls, "curl": " &&\n".join(commands)}
 
 
 def _changed(where: str, given: Any, made: Any, why: str) -> Body:

@@ -17,13 +17,11 @@ from ...contract.document import Document
 from ...contract.schema import Schemas, Validator
 from ...contract.source import Json, JsonObject
 from ...core.problem import Detail
-from ...core.record import Body
+from ...core.record import ABSENT, Body
 from ...core.text import nearest
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
 
-ABSENT = object()
-"""No value, as JSON's null is one."""
 NO = ("false", "0", "no")
 _LONGEST = 100_000  # characters of a text that are looked at
 _UNSENDABLE = re.compile("[\0\ud800-\udfff]")

@@ -17,7 +17,7 @@ from ...engine.scheduler import due_jobs
 from ..layers.context import request_of
 from ..layers.inside import Question, scope_of
 from ..layers.routing import Application, Routing
-from ..layers.way import REQUEST, TARGET, TRACE
+from ..layers.way import Way
 from ..reply import Answer
 from ..work import Target
 
@@ -60,12 +60,11 @@ class Rehearsal:
 
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
-        scope[REQUEST] = request_of(scope)
-        target = scope[TARGET] = Target(self._app().sandboxes, copy, asked.path)
-        scope[TRACE] = target.begin(scope[REQUEST])
+        way = Way(scope, receive, send, request_of(scope))
+        way.begin(Target(self._app().sandboxes, copy, asked.path))
         try:
             at_once(due_jobs(copy))
-            answer: Answer = await self.routing(scope, receive, send)
+            answer: Answer = await self.routing(way)
         except Refusal as refusal:
             return refusal
         except Exception as defect:  # which the request itself has already logged

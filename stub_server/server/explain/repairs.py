@@ -13,7 +13,7 @@ from ...core.record import Body, Row
 from ...domain.orders import items_cents
 from ..layers.shapes import shape_of
 from ..request import CONTROL
-from .attempt import Attempt, differences
+from .attempt import Attempt, changes
 from .mending import at, steps
 from .states import needed
 
@@ -34,7 +34,7 @@ async def nearest(s: Attempt) -> bool:
         if "body" in s.request:
             s.request["header"].setdefault("Content-Type", JSON)
         said = {f"{each['in']}.{each['field']}": each["message"] for each in refusal.details}
-        for place, *_ in differences(given, s.request):
+        for place, *_ in changes(given, s.request):
             s.reasons.setdefault(place, said.get(place, refusal.message))
         if s.request == given and len(s.before) == made_before:
             return False

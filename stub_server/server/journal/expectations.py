@@ -3,24 +3,19 @@ likely slips.
 """
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from http import HTTPMethod
-from itertools import islice
+from itertools import chain, islice
 from operator import eq, ge, le
-from typing import Any, Final
+from typing import Any
 from urllib.parse import parse_qsl
 
 from ...contract.document import Document
 from ...contract.formats import end_of_range
 from ...contract.source import nodes
 from ...core.problem import Invalid
-from ...core.record import Body, has_more_values, without
-from ...core.text import (
-    MOST_GLOBS,
-    did_you_mean,
-    glob,
-    is_glob,
-)
+from ...core.record import ABSENT, Body, Difference, differences, has_more_values, without
+from ...core.text import MOST_GLOBS, did_you_mean, glob, is_glob
 from ...engine.kept import Trace
 from ..request import CONTROL
 from .entries import body_of, brief, has_status, joined, plain
@@ -29,12 +24,8 @@ NEAREST = 3
 MOST_DIFFERENCES = 20  # of one request
 MOST_IDS = 100  # of requests that match
 MOST_VALUES = 1_000  # that are expected of a request, with those in its bodies
-LONGEST_GLOB = 200  # characters
-_AWAY = 100  # how much farther a request to another target is than one that differs in a value
 
 _HOLDS = {"exactly": eq, "at_least": ge, "at_most": le}
-Difference = tuple[str, Any, Any]
-_ABSENT: Final = object()  # no value, as JSON's null is one
 _METHODS = tuple(method.value for method in HTTPMethod)
 _OF_TARGET = ("operationId", "method", "path")
 _LONGEST_NAME = 100  # characters of what was asked for
@@ -51,15 +42,13 @@ class Expectation:
         Raises Invalid for a body that takes too long to compare with every request.
         """
         _check_size(body)
-        self._documents = documents
+        self._body, self._documents = body, documents
         self._request, self._response = dict(body.get("request", {})), body.get("response", {})
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
         if "header" in self._request:
             headers = self._request["header"].items()
             self._request["header"] = {name.lower(): wanted for name, wanted in headers}
-        self._counts_commands: bool = body.get("commands", False)
-        self._times: Mapping[str, int] = body.get("times", {"at_least": 1})
         self._since = end_of_range(body, "since")
         self._looks_at_control = self._request.get("path", "").startswith(CONTROL)
         operation = self._request.get("operationId", "")
@@ -68,38 +57,31 @@ class Expectation:
 
     def judged(self, journal: Iterable[Trace]) -> Generator[None, None, Body]:
         """The report about requests, newest first; others may be served where it yields."""
-        matched: list[str] = []
-        misses: list[tuple[int, int, str, list[Difference]]] = []
+        matched = list[str]()
+        misses = list[tuple[bool, int, int, str, list[Difference]]]()
         for age, trace in enumerate(journal):
             yield
             if not self._counts(trace):
                 continue
-            found = list(self._target(trace))
-            weight = _AWAY * len(found)
-            if not found:  # else it went to another target, and the rest is not compared
-                found = list(islice(self._rest(trace), MOST_DIFFERENCES))
-                weight = len(found)
+            elsewhere = list(self._target(trace))
+            # of one that went to another target the rest is not compared
+            found = elsewhere or list(islice(self._rest(trace), MOST_DIFFERENCES))
             if found:
-                misses.append((weight, age, trace.id, found))
-                misses = sorted(misses, key=lambda miss: miss[:2])[:NEAREST]
+                misses.append((bool(elsewhere), len(found), age, trace.id, found))
+                misses = sorted(misses)[:NEAREST]
             else:
                 matched.append(trace.id)
-        return self._report(matched, misses)
-
-    def _report(
-        self, matched: Sequence[str], misses: Iterable[tuple[int, int, str, list[Difference]]]
-    ) -> Body:
-        """The report about ids of requests that match, and the nearest ones that do not."""
-        ((name, number),), count = self._times.items(), len(matched)
-        holds, nearest = _HOLDS[name](count, number), []
+        times = self._body.get("times", {"at_least": 1})
+        ((name, number),) = times.items()
+        holds, nearest = _HOLDS[name](len(matched), number), []
         if not holds:
-            for _, _, ident, found in misses:
-                nearest.append({"id": ident, "differences": _shown(found)})
+            for *_, ident, found in misses:
+                nearest.append({"id": ident, "differences": list(map(_shown, found))})
         return {
             "ok": holds,
             "code": None if holds else "verification_failed",
-            "matched": count,
-            "expected": dict(self._times),
+            "matched": len(matched),
+            "expected": times,
             "requests": matched[:MOST_IDS],
             "nearest": nearest,
         }
@@ -110,35 +92,32 @@ class Expectation:
             return False
         if trace.path.startswith(CONTROL) and not self._looks_at_control:
             return False
-        return self._counts_commands or not trace.by_command
+        return self._body.get("commands", False) or not trace.by_command
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
-        actual = {"operationId": trace.operation, "method": trace.method, "path": trace.path}
-        wanted = {name: self._request[name] for name in actual if name in self._request}
-        if trace.operation is None:
-            del actual["operationId"]
-        yield from differences(wanted, actual, "request")
+        actual = {"method": trace.method, "path": trace.path}
+        if trace.operation is not None:
+            actual["operationId"] = trace.operation
+        wanted = {name: self._request[name] for name in _OF_TARGET if name in self._request}
+        return _misses(wanted, actual, "request")
 
     def _rest(self, trace: Trace) -> Iterator[Difference]:
-        response, shown = dict(self._response), Body()
-        wanted = response.pop("status", None)
+        wanted = self._response.get("status")
         if wanted is not None and not has_status(str(wanted), trace.status):
-            yield "response.status", wanted, trace.status or _ABSENT
-        if trace.code is not None:
-            shown["code"] = trace.code
+            yield "response.status", wanted, trace.status or ABSENT
         query = parse_qsl(trace.query.decode("latin-1"), keep_blank_values=True, errors="replace")
         request = without(self._request, *_OF_TARGET)
-        sent = {"query": dict(query), "header": joined(trace.headers)}
-        yield from differences(request, sent | _body(request, trace.body), "request")
-        yield from differences(response, shown | _body(response, trace.answer), "response")
+        sent: Body = {"query": dict(query), "header": joined(trace.headers)}
+        yield from _misses(request, sent | _body(request, trace.body), "request")
+        answered = {} if trace.code is None else {"code": trace.code}
+        answered |= _body(self._response, trace.answer)
+        yield from _misses(without(self._response, "status"), answered, "response")
 
     def unknown(self) -> Iterator[str]:
         """Messages about an operation or a method that does not exist, which no request
         could match.
         """
-        names = list[str]()
-        for document in self._documents.values():
-            names += document.operations
+        names = list(chain.from_iterable(each.operations for each in self._documents.values()))
         kinds = ("operationId", "operation", names), ("method", "method of HTTP", _METHODS)
         for name, what, known in kinds:
             asked = self._request.get(name)
@@ -154,12 +133,14 @@ class Expectation:
             codes += document.raw["components"]["schemas"].get("ErrorCode", {}).get("enum", ())
         if not methods:
             yield "unknown_path"
-        elif "method" in request and not _matches_any(request["method"], methods):
+        elif not _matches_any(request.get("method", "*"), methods):
             yield "unknown_method"
         if code is not None and not _matches_any(code, codes):
             yield "unknown_code"
-        if _names_path(request.get("body")) or _names_path(self._response.get("body")):
-            yield "path_as_name"
+        for body in (request.get("body"), self._response.get("body")):
+            if isinstance(body, dict) and any(name.startswith(_PATHS) for name in body):
+                yield "path_as_name"
+                return
 
     def _methods_at(self, path: str) -> set[str]:
         """The methods that paths have which a glob may match; none if there is no such path."""
@@ -167,9 +148,7 @@ class Expectation:
         for base, document in self._documents.items():
             for operation in document.operations.values():
                 if path == "*" or _may_be(path, base + operation.path):
-                    found.add(operation.method)
-        if found:
-            found.add("OPTIONS")  # which every path answers
+                    found |= {operation.method, "OPTIONS"}  # which every path answers
         if "GET" in found:
             found.add("HEAD")
         return found
@@ -180,28 +159,19 @@ def _matches_any(pattern: str, known: Iterable[str]) -> bool:
     return any(glob(pattern, name) for name in known)
 
 
-def _names_path(body: Any) -> bool:
-    """Whether a body has a member that was intended as a path."""
-    return isinstance(body, dict) and any(name.startswith(_PATHS) for name in body)
-
-
 def _check_size(body: Body) -> None:
+    """Raises Invalid for what would delay others: very many values, or much text with wildcards."""
     if has_more_values(body, MOST_VALUES):
-        raise _too_much(f"At most {MOST_VALUES} values can be expected.")
-    globs = []
+        message = f"At most {MOST_VALUES} values can be expected."
+        raise Invalid.at("request", message, violation="max")
+    size = 0
     for _, node in nodes(body):
-        values = node.values() if isinstance(node, dict) else node
-        for value in values:
+        for value in node.values() if isinstance(node, dict) else node:
             if isinstance(value, str) and is_glob(value):
-                globs.append(value)
-    if any(len(pattern) > LONGEST_GLOB for pattern in globs):
-        raise _too_much(f"A glob has at most {LONGEST_GLOB} characters.")
-    if sum(map(len, globs)) > MOST_GLOBS:
-        raise _too_much(f"The globs have at most {MOST_GLOBS} characters together.")
-
-
-def _too_much(message: str) -> Invalid:
-    return Invalid.at("request", message, violation="max")
+                size += len(value)
+    if size > MOST_GLOBS:
+        message = f"The globs have at most {MOST_GLOBS} characters together."
+        raise Invalid.at("request", message, violation="max")
 
 
 def _body(wanted: Body, body: bytes | None) -> Body:
@@ -211,22 +181,12 @@ def _body(wanted: Body, body: bytes | None) -> Body:
     return {}
 
 
-def differences(expected: Any, actual: Any, where: str) -> Iterator[Difference]:
-    """The differences of a value from the expected one."""
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        for name, wanted in expected.items():
-            if name in actual:
-                yield from differences(wanted, actual[name], f"{where}.{name}")
-            else:
-                yield f"{where}.{name}", wanted, _ABSENT
-    elif isinstance(expected, list) and isinstance(actual, list) and len(actual) == len(expected):
-        for number, wanted in enumerate(expected):
-            yield from differences(wanted, actual[number], f"{where}[{number}]")
-    elif not _equal(expected, actual):
-        yield where, expected, actual
+def _misses(expected: Body, actual: Body, where: str) -> Iterator[Difference]:
+    """In what a part of a request or answer is not as expected."""
+    return differences(expected, actual, where, _is_like, in_full=False)
 
 
-def _equal(expected: Any, actual: Any) -> bool:
+def _is_like(expected: Any, actual: Any) -> bool:
     if isinstance(expected, str):
         return isinstance(actual, str) and glob(expected, actual)
     if isinstance(expected, bool) or isinstance(actual, bool):
@@ -234,14 +194,12 @@ def _equal(expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-def _shown(found: Iterable[Difference]) -> list[Body]:
-    shown = []
-    for where, expected, actual in found:
-        entry = {"where": brief(where), "expected": brief(expected)}
-        if actual is not _ABSENT:
-            entry["actual"] = brief(actual)
-        shown.append(entry)
-    return shown
+def _shown(found: Difference) -> Body:
+    where, expected, actual = found
+    entry = {"where": brief(where), "expected": brief(expected)}
+    if actual is not ABSENT:
+        entry["actual"] = brief(actual)
+    return entry
 
 
 def _may_be(asked: str, template: str) -> bool:

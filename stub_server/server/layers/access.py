@@ -7,7 +7,7 @@ and the credential decides.
 
 import hmac
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from shlex import quote
 
@@ -70,19 +70,6 @@ def _rotated(path: str) -> str | None:
     return None if found is None else found[1]
 
 
-class Origins:
-    """The origins that may read the API's responses."""
-
-    def __init__(self, listed: Iterable[str], *, loopback: bool) -> None:
-        """`listed` are origins such as `https://app.example.com`; `*` is every one."""
-        self._listed = frozenset(map(_origin, listed))
-        self._everyone = b"*" in self._listed or not loopback
-
-    def may_read(self, origin: bytes) -> bool:
-        """Whether a page of this origin may read what the API answers."""
-        return self._everyone or origin.lower() in self._listed or is_local_origin(origin)
-
-
 def is_preflight(request: Request) -> bool:
     """Whether a browser asks what a page may send."""
     headers = request.headers
@@ -110,29 +97,33 @@ async def preflight(server: Server, request: Request, target: Target, trace: Tra
     )
 
 
-def answer_headers(
-    server: Server, path: str, origin: bytes, origins: Origins, trace: Trace
-) -> Headers:
+def answer_headers(settings: Settings, path: str, origin: bytes, trace: Trace) -> Headers:
     """The headers with which a browser lets a page of this origin read the answer, credentials
     included.
 
     There are none for a page that may not read it; the terminal shows how to allow that. `path` is
     that in the sandbox.
     """
-    if path in _READ_BY_ALL or _may_read(server, path, origin, origins):
+    if path in _READ_BY_ALL or _may_read(settings, path, origin):
         return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
     if not path.startswith(CONSOLE):
         trace.refused_origin = _refused(origin)
     return []
 
 
-def _may_read(server: Server, path: str, origin: bytes, origins: Origins) -> bool:
+def _may_read(settings: Settings, path: str, origin: bytes) -> bool:
     """Whether a page may read what a path answers that not every page may read."""
     if path.startswith(CONSOLE):
         return False
     if path.startswith(CONTROL):
-        return may_control(server.settings, origin)
-    return origins.may_read(origin)
+        return may_control(settings, origin)
+    return may_read_api(settings, origin)
+
+
+def may_read_api(settings: Settings, origin: bytes) -> bool:
+    """Whether a page of this origin may read what the API answers."""
+    is_open = "*" in settings.cors_origins or not settings.loopback
+    return is_open or may_control(settings, origin)
 
 
 def may_control(settings: Settings, origin: bytes) -> bool:

@@ -17,18 +17,19 @@ from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.kept import Trace, head_of
-from ..reply import Answer, Dropped, HungUp, Layer, Said, hang_up, render
+from ..reply import DROPPED, Answer, HungUp, Said, hang_up, render
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request, Sent, by_name, has_body
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..work import Target
-from .access import VARY, Origins, answer_headers
-from .fault_injection import Injection
+from .access import VARY, answer_headers
 from .hops import HOP, Hops, Word
 from .hosts import MOST_HEADERS, inbox_at
+from .injection import Injection
+from .inside import INTERNAL, PERMITTED
 from .selection import ABOUT_THE_SERVER
 from .time_travel import AS_OF
-from .way import FAULTS, INTERNAL, LIMITS, PERMITTED, REQUEST, TARGET, TRACE
+from .way import Layer, Way
 
 _BEFORE_THE_BODY = ("route", "auth")
 BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
@@ -45,14 +46,9 @@ class RequestContext:
     Forwarding alone sends by itself, up to the end, what another server answers.
     """
 
-    def __init__(
-        self, app: Layer, server: Server, origins: Origins, hops: Hops | None = None
-    ) -> None:
-        """`origins` are the pages that may read the API; `hops` recognises requests of other
-        servers of the store.
-        """
-        self.app, self._server = app.__call__, server
-        self._origins, self._hops = origins, hops
+    def __init__(self, app: Layer, server: Server, hops: Hops | None = None) -> None:
+        """`hops` recognises requests of other servers of the store."""
+        self.app, self._server, self._hops = app.__call__, server, hops
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
         self._keeping = Keeping(server)
@@ -62,37 +58,36 @@ class RequestContext:
             await self._live(receive, send)
             return
         forwarded_for = None if self._hops is None else self._hops.take(scope)
-        # an idle connection keeps its own last scope
-        scope = {**scope, REQUEST: request_of(scope, forwarded_for)}
+        way = Way(scope, receive, send, request_of(scope, forwarded_for))
         answer: Answer | None = None
         try:
             try:
-                answer = await self.app(scope, receive, send)
+                answer = await self.app(way)
             except Exception as error:
-                answer = await self._refusal(error, scope, receive)
-            if FAULTS in scope:
-                answer = self._damaged(answer, scope)
+                answer = await self._refusal(error, way)
+            if way.faults is not None:
+                answer = self._damaged(answer, way, way.faults)
             try:
-                await self._send(answer, scope, receive, send)
+                await self._send(answer, way)
             except HungUp:
                 raise
             except Exception as error:
-                if scope[TRACE].status:  # an answer has begun: the server closes the connection
+                if way.trace.status:  # an answer has begun: the server closes the connection
                     raise
                 await answer.abandon()
-                answer = await self._refusal(error, scope, receive)
-                await self._send(answer, scope, receive, send)
+                answer = await self._refusal(error, way)
+                await self._send(answer, way)
         except asyncio.CancelledError:  # the server stops before the request has ended
-            await hang_up(scope, receive, unsent=True)
+            await hang_up(scope, receive, send, unsent=True)
         finally:
-            self._end(scope, answer)
+            self._end(way, answer)
 
-    async def _refusal(self, error: Exception, scope: Scope, receive: Receive) -> Answer:
+    async def _refusal(self, error: Exception, way: Way) -> Answer:
         """The answer of a refusal, or of a defect."""
-        if TRACE not in scope:
-            begin_unchosen(scope, self._sandboxes)
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
+        if not way.has_target:
+            begin_unchosen(way, self._sandboxes)
+        target = way.target
+        trace = way.trace
         sandbox = target.sandbox
         has_gone = sandbox.status.is_gone and not target.was_gone  # while the request was served
         if isinstance(error, NotFound) and has_gone and self._is_shared:
@@ -102,54 +97,53 @@ class RequestContext:
         target.undo(trace)
         answer = render(error, trace, sandbox.name)
         if trace.is_kept and not target.path.startswith(CONTROL) and sandbox.journal.keeps_bodies:
-            await _read_late(scope[REQUEST], trace, receive)
+            await _read_late(way, trace)
         return answer
 
-    def _damaged(self, answer: Answer, scope: Scope) -> Answer:
+    def _damaged(self, answer: Answer, way: Way, faults: Injection) -> Answer:
         """What fault rules make of an answer.
 
         Where that cannot be sent, the refusal in its place is left whole.
         """
-        faults: Injection = scope[FAULTS]
         damaged = answer if answer.is_final else faults.damaged(answer)
         # the connection is the other server's
-        if isinstance(damaged, Dropped) and scope[REQUEST].is_hop:
+        if damaged is DROPPED and way.request.is_hop:
             assert self._hops is not None
             return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
         return damaged
 
-    def _send(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    def _send(self, answer: Answer, way: Way) -> Awaitable[None]:
         """Complete an answer and send it, once what it tells is stored."""
         if answer.is_final:
-            return answer.send(scope, receive, send)
-        target: Target = scope[TARGET]
+            return answer.send(way.scope, way.receive, way.send)
+        target = way.target
         if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
             self._persistence.check_lease()
         is_unsettled = self._persistence.committing or target.sandbox.status.is_undone
         if is_unsettled and answer.status < 500:
-            return self._send_later(answer, scope, receive, send)
-        self._complete(answer, scope)
-        return answer.send(scope, receive, send)
+            return self._send_later(answer, way)
+        self._complete(answer, way)
+        return answer.send(way.scope, way.receive, way.send)
 
-    async def _send_later(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send_later(self, answer: Answer, way: Way) -> None:
         """Send an answer once what it tells is stored. Raises Unavailable where it was undone."""
-        persistence, sandbox = self._persistence, scope[TARGET].sandbox
+        persistence, sandbox = self._persistence, way.target.sandbox
         try:
             if persistence.committing:
                 await persistence.settled(sandbox)
             if sandbox.status.is_undone:
                 raise persistence.failure or undone()
         except Unavailable as error:
-            scope[TRACE].lose()
+            way.trace.lose()
             raise error.again() from None
-        self._complete(answer, scope)
-        await answer.send(scope, receive, send)
+        self._complete(answer, way)
+        await answer.send(way.scope, way.receive, way.send)
 
-    def _complete(self, answer: Answer, scope: Scope) -> None:
+    def _complete(self, answer: Answer, way: Way) -> None:
         """Add the headers of every answer."""
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
+        request = way.request
+        target = way.target
+        trace = way.trace
         if target.pending is not None:  # the request has not used the sandbox
             target.undo(trace)
         headers = answer.headers
@@ -162,22 +156,22 @@ class RequestContext:
             now = trace.at if is_at_once else target.sandbox.clock.now
             headers.append((b"x-sandbox-now", iso(now).encode()))
         headers.append(VARY)
-        if LIMITS in scope:
-            headers += scope[LIMITS]
+        if way.limits is not None:
+            headers += way.limits
         origin = request.headers.get(b"origin")
         if origin is not None:
-            headers += answer_headers(self._server, target.path, origin, self._origins, trace)
+            headers += answer_headers(self._server.settings, target.path, origin, trace)
         if request.method == "HEAD":
             answer.without_body()
         trace.status, trace.parts = answer.status, answer.parts
 
-    def _end(self, scope: Scope, answer: Answer | None) -> None:
+    def _end(self, way: Way, answer: Answer | None) -> None:
         """Have the journal and the listeners learn of a request, whose answer has been sent."""
-        if TRACE not in scope:
-            begin_unchosen(scope, self._sandboxes)
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
+        if not way.has_target:
+            begin_unchosen(way, self._sandboxes)
+        request = way.request
+        target = way.target
+        trace = way.trace
         trace.micros = (perf_counter_ns() - trace.began) // 1000
         if target.pending is not None or trace.status >= 400:
             target.undo(trace)
@@ -205,13 +199,10 @@ class RequestContext:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def begin_unchosen(scope: Scope, sandboxes: Sandboxes) -> Trace:
+def begin_unchosen(way: Way, sandboxes: Sandboxes) -> Trace:
     """Begin the trace of a request for which no sandbox of this server is chosen."""
-    request: Request = scope[REQUEST]
-    target = scope[TARGET] = Target(sandboxes, sandboxes.default, request.path, is_chosen=False)
-    trace: Trace = target.begin(request)
-    scope[TRACE] = trace
-    return trace
+    path = way.request.path
+    return way.begin(Target(sandboxes, sandboxes.default, path, is_chosen=False))
 
 
 def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
@@ -248,23 +239,16 @@ def _path(scope: Scope) -> str:
     return unquote(re.sub("%2f", "%252F", raw.decode("ascii"), flags=re.IGNORECASE))
 
 
-async def _read_late(request: Request, trace: Trace, receive: Receive) -> None:
+async def _read_late(way: Way, trace: Trace) -> None:
     """Read the body of a request that was refused before anybody read it, if it comes soon.
 
     The journal needs it to explain the refusal.
     """
-    headers = request.headers
+    headers = way.request.headers
     if has_body(headers) and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
-                trace.body = bytes(await request.read(receive))
-
-
-def _changes_nothing(request: Request, target: Target) -> bool:
-    """Whether a request to the control surface only reads, or is a message to an inbox,
-    which has it.
-    """
-    return request.method in _READING or inbox_at(request.method, target.path) is not None
+                trace.body = bytes(await way.request.read(way.receive))
 
 
 class Keeping:
@@ -290,7 +274,11 @@ class Keeping:
         is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
         if not is_plain or trace.query or trace.warnings:
             has_secrets = self._redact_line(trace)
-        if not trace.is_kept or (is_control and _changes_nothing(request, target)):
+        # what only reads, and messages to an inbox, which has them
+        changes_nothing = is_control and (
+            request.method in _READING or inbox_at(request.method, target.path) is not None
+        )
+        if changes_nothing or not trace.is_kept:
             return
         trace.by_command = request.headers.get(b"user-agent") == _COMMAND
         trace.is_prefixed = target.prefix != ""

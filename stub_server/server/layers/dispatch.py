@@ -2,28 +2,22 @@
 
 import re
 from collections.abc import Awaitable
+from functools import partial
 from time import perf_counter_ns
-
-from starlette.types import Receive, Scope, Send
 
 from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
-from ...domain.callers import Caller
 from ...domain.lifecycle import duplicate
-from ...engine.kept import Trace
 from ...engine.tables.specs import UniqueViolation
 from ..reply import Answer, Reply, Streamed
-from ..request import CONTROL_KEY, Request
+from ..request import CONTROL_KEY
 from ..server import Server
-from ..work import Target, Work
+from ..work import Work
 from .access import check_access
-from .endpoint import Endpoint
-from .fault_injection import Injection
 from .idempotency import HEADER, Repeatable
 from .security import Gate
 from .time_travel import AS_OF, Past, check_past
-from .validation import Arguments
-from .way import ARGUMENTS, CALLER, ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
+from .way import Arguments, Way
 
 _ROTATES = "rotateSandbox"
 _MEMBER = re.compile(r"[.\[]")
@@ -41,67 +35,57 @@ class Dispatch:
     def __init__(self, server: Server) -> None:
         self._server, self._past, self._gate = server, Past(server), Gate(server)
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        faults: Injection | None = scope.get(FAULTS)
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        faults = way.faults
         if faults is None or faults.effect is not None:
-            return self._execute(scope, receive, send)
-        return faults(self._execute, faults.of_body(scope[ARGUMENTS].body), scope, receive, send)
+            return self._execute(way)
+        return faults(partial(self._execute, way), faults.of_body(way.arguments.body))
 
-    def _execute(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+    def _execute(self, way: Way) -> Awaitable[Answer]:
         """Execute a request in the present. Others were served while its body arrived."""
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
-        if target.pending is not None or AS_OF in request.headers:
-            return self._elsewhere(scope, receive, send)
-        sandbox = target.sandbox
+        target, trace, sandbox = way.target, way.trace, way.target.sandbox
+        if target.pending is not None or AS_OF in way.request.headers:
+            return self._elsewhere(way)
         if (
             sandbox.log.number != trace.before
             or sandbox.origin.generation != target.generation
-            or CONTROL_KEY in request.headers  # it may be that of another sandbox
+            or CONTROL_KEY in way.request.headers  # it may be that of another sandbox
         ):
-            self._check_again(scope, request, target)
+            self._check_again(way)
         trace.at, trace.before = sandbox.clock.now, sandbox.log.number
-        return self._handle(scope, request, target)
+        return self._handle(way)
 
-    async def _elsewhere(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+    async def _elsewhere(self, way: Way) -> Answer:
         """Execute a request in an earlier state of its sandbox, or in one that is created for it.
 
         Raises Unavailable if another request has created the sandbox, without the merchant of this
         one.
         """
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
-        caller: Caller | None = scope.get(CALLER)
+        request, target, trace, caller = way.request, way.target, way.trace, way.caller
         if AS_OF in request.headers:
-            check_past(request.method, trace.path, is_control=scope[ENDPOINT].base != "")
-            instant = request.headers[AS_OF].decode("latin-1")
-            past = await self._past.of(target.sandbox, instant)
-            self._check_again(scope, request, target)
+            check_past(request.method, trace.path, is_control=way.endpoint.base != "")
+            past = await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1"))
+            self._check_again(way)
             target.move_to(past)
             await target.create(trace)
-            return await self._handle(scope, request, target)
+            return await self._handle(way)
         await target.create(trace)
         if caller is not None and caller.merchant_id not in target.sandbox.stores:
             message = "The sandbox has just been created. Send the request again."
             raise Unavailable(message, headers={"Retry-After": "0"})
-        return await self._execute(scope, receive, send)
+        return await self._execute(way)
 
-    def _check_again(self, scope: Scope, request: Request, target: Target) -> None:
+    def _check_again(self, way: Way) -> None:
         """Check a credential that may have ended while the request waited, or its body came.
 
         Raises Unauthenticated, Forbidden.
         """
-        endpoint: Endpoint = scope[ENDPOINT]
-        if endpoint.security:
-            scope[CALLER] = self._gate.admit(endpoint.operation, scope, again=True)
-        check_access(self._server, request, target)
+        if way.endpoint.security:
+            way.caller = self._gate.admit(way.endpoint.operation, way, again=True)
+        check_access(self._server, way.request, way.target)
 
-    def _handle(self, scope: Scope, request: Request, target: Target) -> Awaitable[Answer]:
-        endpoint: Endpoint = scope[ENDPOINT]
-        arguments: Arguments = scope[ARGUMENTS]
-        caller: Caller | None = scope.get(CALLER)
+    def _handle(self, way: Way) -> Awaitable[Answer]:
+        request, target, caller = way.request, way.target, way.caller
         sandbox = target.sandbox
         if caller is None:
             store = sandbox.store
@@ -111,46 +95,38 @@ class Dispatch:
             self._server,
             request,
             target,
-            scope[TRACE],
+            way.trace,
             sandbox,
             store,
             caller,
-            arguments.upload,
-            scope,
+            way.arguments.upload,
+            way.scope,
         )
-        if HEADER in request.headers and endpoint.operation.takes_key:
-            return self._once(work, endpoint, arguments, request.headers[HEADER])
-        return self._perform(work, endpoint, arguments)
+        if HEADER in request.headers and way.endpoint.operation.takes_key:
+            return self._once(way, work)
+        return self._perform(way, work)
 
-    async def _once(
-        self, work: Work, endpoint: Endpoint, arguments: Arguments, header: bytes
-    ) -> Answer:
+    async def _once(self, way: Way, work: Work) -> Answer:
         """Execute a request that is repeated with its Idempotency-Key once, and answer with the
         saved reply.
         """
-        repeatable = Repeatable(work, arguments.body, header)
+        repeatable = Repeatable(work, way.arguments.body, way.request.headers[HEADER])
         earlier = repeatable.earlier()
         if earlier is not None:
-            work.trace.respond_at = perf_counter_ns()
+            way.trace.respond_at = perf_counter_ns()
             return earlier
         with repeatable.running():
-            return await self._perform(work, endpoint, arguments, repeatable)
+            return await self._perform(way, work, repeatable)
 
-    async def _perform(
-        self,
-        work: Work,
-        endpoint: Endpoint,
-        arguments: Arguments,
-        repeatable: Repeatable | None = None,
-    ) -> Answer:
-        trace = work.trace
+    async def _perform(self, way: Way, work: Work, repeatable: Repeatable | None = None) -> Answer:
+        endpoint, arguments, trace = way.endpoint, way.arguments, way.trace
         trace.rule_at = perf_counter_ns()
         try:
             replied = endpoint.handler(work, *arguments.ids, **arguments.named)
             reply: Reply = (await replied) if endpoint.is_async else replied
             # what it tells may be of the next generation; a rotation ends its own key
-            if CONTROL_KEY in work.request.headers and endpoint.operation.id != _ROTATES:
-                check_access(self._server, work.request, work.target)
+            if CONTROL_KEY in way.request.headers and endpoint.operation.id != _ROTATES:
+                check_access(self._server, way.request, way.target)
             trace.respond_at = perf_counter_ns()
             if (reply.status, reply.shape) not in endpoint.proved:
                 endpoint.check(reply)
@@ -167,23 +143,21 @@ class Dispatch:
             _locate(conflict, arguments)
             raise
         except (ContractViolation, UniqueViolation) as error:
-            raise _refusal_of(error, endpoint, arguments) from None
+            raise _refusal_of(error, way) from None
 
 
-def _refusal_of(
-    error: ContractViolation | UniqueViolation, endpoint: Endpoint, arguments: Arguments
-) -> Exception:
+def _refusal_of(error: ContractViolation | UniqueViolation, way: Way) -> Exception:
     """What is answered where a result cannot be stored or answered; the error itself
     where it is a defect.
     """
-    is_api = not endpoint.base  # a control creates records only where it fills a sandbox
+    is_api = not way.endpoint.base  # a control creates records only where it fills a sandbox
     if isinstance(error, UniqueViolation) and is_api:
         key = error.key
         if key is not None and key.code is not None:
             refusal = duplicate(error.schema, key, error.value)
-            _locate(refusal, arguments)
+            _locate(refusal, way.arguments)
             return refusal
-    if endpoint.shipped is None:
+    if way.endpoint.shipped is None:
         return error
     return NotBuilt(f"The overlays allow this request, but not its result: {error}")
 

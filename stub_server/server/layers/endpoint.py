@@ -74,7 +74,9 @@ class Endpoint:
         Stored records were checked when they were written; the shape around them is checked when it
         first occurs. A body without a shape, and what overlays describe, is checked every time.
         """
-        self._take_status(reply)
+        if self._success is not None:  # overlays have given the operation another status
+            reply.status = self._success
+            reply.parts = () if reply.status == 204 else reply.parts
         response = self.operation.responses.get(reply.status)
         ident, media = self.operation.id, reply.media.decode()
         if response is None:
@@ -86,12 +88,6 @@ class Endpoint:
             self._check_body(reply)
         elif media != JSON and media.partition(";")[0] not in response.media:
             raise ContractViolation(f"{ident} answered {media}, which the contract does not list")
-
-    def _take_status(self, reply: Reply) -> None:
-        """Give a reply the status that overlays have given its operation."""
-        if self._success is not None:
-            reply.status = self._success
-            reply.parts = () if reply.status == 204 else reply.parts
 
     def _check_body(self, reply: Reply) -> None:
         body = orjson.loads(b"".join(reply.parts))

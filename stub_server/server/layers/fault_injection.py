@@ -1,29 +1,23 @@
 """Faults on demand, by a request's own headers and by the fault rules of the sandbox."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
-
-from starlette.types import Receive, Scope, Send
 
 from ...contract.document import Operation
 from ...core.problem import BadRequest, Refusal
 from ...core.record import Body
 from ...core.text import nearest, warning_of
-from ...engine.fault_rules import AFTER, BEFORE, LONGEST_DELAY, Effect
+from ...engine.fault_rules import AFTER, LONGEST_DELAY, Effect
 from ...engine.kept import Trace
-from ..reply import Answer, Cut, Dropped, Headers, Layer, has_left
+from ..reply import Answer
 from ..request import MOST_WARNINGS, Request
 from ..server import Server
 from ..tokens import REALM
-from ..work import Target
-from .way import ENDPOINT, FAULTS, REQUEST, TARGET, TRACE
+from .injection import Injection
+from .way import Layer, Way
 
-SIMULATED = b"x-sandbox-simulated"
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
-LOOK = 0.25  # seconds between two checks whether the client of a delayed request is still there
 _OF_ALL = (
     (408, "request_timeout"),
     (429, "rate_limited"),
@@ -52,20 +46,15 @@ class FaultInjection:
         self.app, self._server, self._document = app.__call__, server, server.document
         self._rules = self._document.schema("ErrorCode").get("x-rules", {})
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        request: Request = scope[REQUEST]
-        has_rules = bool(scope[TARGET].sandbox.faults.rules) and not request.is_internal
-        if (has_rules or not _WISHES.isdisjoint(request.headers)) and not scope[ENDPOINT].base:
-            return self._inject(scope[ENDPOINT].operation, scope, receive, send)
-        return self.app(scope, receive, send)
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        request = way.request
+        has_rules = bool(way.target.sandbox.faults.rules) and not request.is_internal
+        if (has_rules or not _WISHES.isdisjoint(request.headers)) and not way.endpoint.base:
+            return self._inject(way.endpoint.operation, way)
+        return self.app(way)
 
-    async def _inject(
-        self, operation: Operation, scope: Scope, receive: Receive, send: Send
-    ) -> Answer:
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        trace: Trace = scope[TRACE]
-        sandbox = target.sandbox
+    async def _inject(self, operation: Operation, way: Way) -> Answer:
+        request, trace, sandbox = way.request, way.trace, way.target.sandbox
         texts = {"operationId": operation.id, "method": request.method, "path": trace.path}
         effects_of = partial(sandbox.faults.by_request, texts, request.headers, sandbox.clock.now)
         wishes = list(_asked(request, trace, operation))
@@ -73,13 +62,15 @@ class FaultInjection:
         late = []
         if self._server.settings.for_others:
             late = [wish for wish in wishes if wish.only_waits]
-        injection = scope[FAULTS] = Injection(
+        injection = way.faults = Injection(
             self._server,
+            way.scope,
+            trace,
             partial(self._refusal, operation),
             lambda body: chain(late, effects_of(body, reads_body=True)),
         )
         effects = chain([wish for wish in wishes if wish not in late], effects_of())
-        return await injection(self.app, effects, scope, receive, send)
+        return await injection(partial(self.app, way), effects)
 
     def _refusal(self, operation: Operation, effect: Effect) -> Refusal:
         then = effect.then
@@ -101,124 +92,6 @@ class FaultInjection:
             if isinstance(value, dict) and value.get("code") == code:
                 return value
         return {}
-
-
-class Injection:
-    """The faults of one request.
-
-    Dispatch applies those of rules that read the body, once it has been validated. RequestContext
-    has the answer damaged, when the change was recorded.
-    """
-
-    effect: Effect | None = None  # the first effect that does more than wait
-
-    def __init__(
-        self,
-        server: Server,
-        refusal: Callable[[Effect], Refusal],
-        of_body: Callable[[Any], Iterable[Effect]],
-    ) -> None:
-        """`refusal` makes the answer that an effect asks for; `of_body` has the effects that depend
-        on the body.
-        """
-        self._server, self._refusal, self.of_body = server, refusal, of_body
-        self._labels: list[str] = []
-
-    async def __call__(
-        self, app: Layer, effects: Iterable[Effect], scope: Scope, receive: Receive, send: Send
-    ) -> Answer:
-        """Pass the request on after the delays of the effects up to the first that does more; the
-        rest are ignored.
-
-        Raises the refusal that replaces the answer, and BadRequest if the client leaves: then
-        nothing is done.
-        """
-        before, after = self._take(effects)
-        if self._labels:
-            scope[TRACE].simulated = ", ".join(self._labels)
-        if not (before or after) or not self._server.waits:
-            return await self._pass_on(app, scope, receive, send)
-        with self._server.waiting.take(scope[TARGET].sandbox.name):
-            try:
-                if not await _is_there_after(before, scope):
-                    message = "The client left during the delay. The request was not processed."
-                    raise BadRequest(message)
-                answer = await self._pass_on(app, scope, receive, send)
-            except Exception:
-                await _is_there_after(after, scope)
-                raise
-            await _is_there_after(after, scope)
-            return answer
-
-    def _take(self, effects: Iterable[Effect]) -> tuple[int, int]:
-        """Take effects up to the first that does more than wait; returns the delays (ms) before
-        and after the request is executed.
-        """
-        before = after = 0
-        for effect in effects:
-            before += effect.delay
-            after += effect.delay_after
-            self._labels.append(effect.label)
-            if not effect.only_waits:
-                self.effect = effect
-                break
-        return before, after
-
-    async def _pass_on(self, app: Layer, scope: Scope, receive: Receive, send: Send) -> Answer:
-        effect = self.effect
-        if effect is not None and effect.is_answer:
-            raise self._refusal(effect)
-        if effect is not None and effect.then.get("drop_connection") == BEFORE:
-            return Dropped()
-        return await app(scope, receive, send)
-
-    def damaged(self, answer: Answer) -> Answer:
-        """What is sent in place of an answer: nothing where the connection is dropped after it."""
-        effect, headers, body = self.effect, answer.headers, answer.body
-        if self._labels:
-            headers.append((SIMULATED, ", ".join(self._labels).encode()))
-        if effect is None:
-            return answer
-        then = effect.then
-        if "drop_connection" in then:
-            return Dropped()
-        if then.get("headers"):
-            headers = _with_headers(headers, then["headers"])
-        if then.get("corrupt_json") and body:
-            body = body[:-1] + b","  # of the same length, but not JSON
-        if "truncate_body" in then and body:
-            kept = min(int(len(body) * then["truncate_body"]), len(body) - 1)
-            return Cut(answer.status, headers, body[:kept])
-        return Answer(answer.status, headers, body)
-
-
-_INERT = [
-    (b"content-security-policy", b"sandbox; default-src 'none'"),
-    (b"x-content-type-options", b"nosniff"),
-]
-
-
-def _with_headers(headers: Headers, named: Mapping[str, str]) -> Headers:
-    """The headers of an answer with those of a rule, which take the place of others of their name.
-
-    Whatever type the rule names, a browser runs nothing of it beside the pages of this server.
-    """
-    given = {
-        name.lower().encode(): value.encode("latin-1", "replace") for name, value in named.items()
-    }
-    kept = [header for header in headers if header[0].lower() not in given]
-    return [*kept, *given.items(), *_INERT]
-
-
-async def _is_there_after(delay: int, scope: Scope) -> bool:
-    """Wait some milliseconds, and return whether the client is still there."""
-    clock = asyncio.get_running_loop().time
-    until = clock() + min(delay, LONGEST_DELAY) / 1_000
-    while (left := until - clock()) > 0:
-        await asyncio.sleep(min(left, LOOK))
-        if has_left(scope):
-            return False
-    return True
 
 
 def _asked(request: Request, trace: Trace, operation: Operation) -> Iterator[Effect]:

@@ -14,12 +14,12 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import BadRequest, Refusal, Unavailable
 from ...engine.kept import Trace
-from ..reply import Answer, Forwarded, Layer, Passage, hang_up, left
-from ..request import OF_CONNECTIONS, Request, has_body
+from ..reply import Answer, Forwarded, Passage, hang_up, left
+from ..request import OF_CONNECTIONS, has_body
 from ..server import Server, Waiting
 from .context import begin_unchosen
 from .hops import HOP, Hops, NotThere, Word, target_of
-from .way import HOLDER, REQUEST, Holder
+from .way import Holder, Layer, Way
 
 CONNECT = 2.0  # seconds
 KEPT = 32  # idle connections
@@ -51,43 +51,43 @@ class Forwarding:
             max_connections=None, max_keepalive_connections=KEPT, keepalive_expiry=KEPT_FOR
         )
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        request: Request = scope[REQUEST]
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        request = way.request
         if HOP in request.headers:
             message = f"{HOP.decode()} is a header between servers. Leave it out."
             raise BadRequest(message)
-        holder: Holder | None = scope.get(HOLDER)
+        holder = way.holder
         if request.is_hop and self._server.closing.is_set():
-            self._begin(scope)
-            raise NotThere(receive, self._hops.said[Word.STOPPING])
+            self._begin(way)
+            raise NotThere(way.receive, self._hops.said[Word.STOPPING])
         if holder is None:
-            return self.app(scope, receive, send)
-        return self._forward(holder, scope, receive, send)
+            return self.app(way)
+        return self._forward(holder, way)
 
-    def _begin(self, scope: Scope, name: str = "") -> Trace:
+    def _begin(self, way: Way, name: str = "") -> Trace:
         """The trace of a request that another server journals, which has the sandbox `name`."""
-        trace = begin_unchosen(scope, self._server.sandboxes)
+        trace = begin_unchosen(way, self._server.sandboxes)
         trace.is_kept = False
         trace.sandbox = name or trace.sandbox
         return trace
 
-    async def _forward(self, holder: Holder, scope: Scope, receive: Receive, send: Send) -> Answer:
+    async def _forward(self, holder: Holder, way: Way) -> Answer:
         """Send the request on and its answer back: what is left to be sent is the end of it.
 
         Raises NotThere, Unavailable, Limited, BadRequest.
         """
-        request, trace = scope[REQUEST], self._begin(scope, holder.sandbox)
+        request, trace = way.request, self._begin(way, holder.sandbox)
         if request.is_hop:
-            raise NotThere(receive, self._hops.said[Word.ELSEWHERE])
+            raise NotThere(way.receive, self._hops.said[Word.ELSEWHERE])
         if self._hops.avoids(holder.address):
-            raise NotThere(receive)
-        client = Client(receive, self._server.waiting)
+            raise NotThere(way.receive)
+        client = Client(way.receive, self._server.waiting)
         try:
             with client.place:
                 if not has_body(request.headers):  # it is whole when its head is sent
                     client.wait()
-                forwarded = self._request(request, holder, scope, client)
-                return Forwarded(await self._exchange(holder, trace, forwarded, client, send))
+                forwarded = self._request(way, holder, client)
+                return Forwarded(await self._exchange(holder, trace, forwarded, client, way.send))
         except httpcore2.LocalProtocolError as error:  # such as HTTP/1.0 without a Host
             raise BadRequest(
                 f"The server that has this sandbox cannot be asked this: {error}."
@@ -95,12 +95,11 @@ class Forwarding:
         except LOST as error:
             if not client.has_left and not trace.status:
                 raise _unanswered(request.method, client, error) from None
-            return Forwarded(partial(_cut, unsent=False))
+            return Forwarded(partial(hang_up, unsent=False))
 
-    def _request(
-        self, request: Request, holder: Holder, scope: Scope, client: "Client"
-    ) -> httpcore2.Request:
+    def _request(self, way: Way, holder: Holder, client: "Client") -> httpcore2.Request:
         """The request as it came, without what is about the connection."""
+        request = way.request
         headers = [
             (name, value.strip()) for name, value in request.sent if name not in OF_CONNECTIONS
         ]
@@ -109,9 +108,9 @@ class Forwarding:
         return httpcore2.Request(
             request.method,
             holder.address,
-            headers=[*headers, self._hops.header(scope)],
+            headers=[*headers, self._hops.header(way.scope)],
             content=client.body(),
-            extensions={"target": target_of(scope), "timeout": {"connect": CONNECT}},
+            extensions={"target": target_of(way.scope), "timeout": {"connect": CONNECT}},
         )
 
     async def _exchange(
@@ -135,7 +134,7 @@ class Forwarding:
         headers = [(name.lower(), value) for name, value in answer.headers]
         word = self._hops.words.get(dict(headers).get(HOP, b""))
         if word is Word.DROPPED:
-            return partial(_cut, unsent=True)
+            return partial(hang_up, unsent=True)
         if word is Word.STOPPING:
             self._hops.avoid(holder.address)
         if word is not None:
@@ -244,8 +243,3 @@ def _unanswered(method: str, client: Client, error: Exception) -> Unavailable:
 async def _end(scope: Scope, receive: Receive, send: Send) -> None:
     """End an answer that was sent on whole."""
     await send({"type": "http.response.body", "body": b""})
-
-
-async def _cut(scope: Scope, receive: Receive, send: Send, *, unsent: bool) -> None:
-    """Cut off an answer that was cut off there."""
-    await hang_up(scope, receive, unsent=unsent)

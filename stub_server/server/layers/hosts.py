@@ -8,15 +8,13 @@ server. Only the Host header, which holds the foreign name, shows it.
 from collections.abc import Awaitable, Iterable
 from functools import lru_cache
 
-from starlette.types import Receive, Scope, Send
-
 from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
-from ..reply import Answer, Layer, Pairs
+from ..reply import Answer, Pairs
 from ..request import ADMIN_KEY, CONTROL, Request
 from ..server import Server
-from .way import REQUEST
+from .way import Layer, Way
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe
 # another one.
@@ -83,13 +81,13 @@ class HostPolicy:
     def __init__(self, app: Layer, server: Server, hosts: Hosts) -> None:
         self.app, self._server, self._hosts = app.__call__, server, hosts
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Awaitable[Answer]:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
-        request: Request = scope[REQUEST]
+        request = way.request
         headers = request.headers
         if len(request.sent) > MOST_HEADERS or request.query.count(b"&") >= MOST_QUERY_MEMBERS:
             raise _too_many_parts(request)
-        if scope["http_version"] == "1.1" and b"host" not in headers:
+        if way.scope["http_version"] == "1.1" and b"host" not in headers:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
             self._check_headers(request)
@@ -98,7 +96,7 @@ class HostPolicy:
             and without_prefix(request.path) not in OPEN_CONTROL
         ):
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
-        return self.app(scope, receive, send)
+        return self.app(way)
 
     def _check_headers(self, request: Request) -> None:
         """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong

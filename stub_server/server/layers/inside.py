@@ -12,7 +12,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..reply import Forwarded, HungUp
 from ..work import Work
-from .way import INTERNAL, PERMITTED
+
+# in the scope of a request that this server itself sends to show a page
+INTERNAL = "stub_server.internal"
+PERMITTED = "stub_server.permitted"
+"""In the same: pairs of method and path of the control surface that the page may request
+without a key.
+"""
 
 
 class Question(NamedTuple):
@@ -124,7 +130,12 @@ def relay(work: Work, app: ASGIApp, question: Question) -> Forwarded:
     """The answer to a request, sent as it comes, as that of the page which makes it."""
 
     async def passage(scope: Scope, receive: Receive, send: Send) -> None:
+        async def pass_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                work.trace.status = message["status"]
+            await send(message)
+
         asked = scope_of(work.prefix, question, work.request.client)
-        await app({**asked, "state": scope.get("state", {})}, receive, send)
+        await app({**asked, "state": scope.get("state", {})}, receive, pass_on)
 
     return Forwarded(passage)

@@ -6,21 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 import orjson
-from starlette.types import Receive, Scope, Send
 
 from ...core.clock import wall_ms
 from ...core.problem import NotFound, Refusal
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
-from ..reply import Answer, Headers, Layer, not_allowed, options
+from ..reply import Answer, Headers, not_allowed, options
 from ..request import CONTROL, Request
 from ..server import Server
-from ..work import Target, Work
+from ..work import Work
 from .access import AGENTS, CONSOLE, check_access, is_preflight, preflight
 from .hosts import inbox_at
 from .routing import DOCS
-from .way import REQUEST, TARGET, TRACE
+from .way import Layer, Way
 
 _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", "/static/", INBOX)
@@ -59,63 +58,63 @@ class Pages:
         self._pages, self._console, self._agents = pages, console, agents
         self._most = most
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        request = way.request
+        target = way.target
         if is_preflight(request):
-            return preflight(self._server, request, target, scope[TRACE])
+            return preflight(self._server, request, target, way.trace)
         if target.path.startswith(_OF_THE_API):
-            return self.app(scope, receive, send)
+            return self.app(way)
         if target.path.startswith(CONTROL):
             check_access(self._server, request, target)
-        return self._answer(target.path, scope, receive, send)
+        return self._answer(target.path, way)
 
-    def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
+    def _answer(self, path: str, way: Way) -> Awaitable[Answer]:
         page = self._pages.get(path)
         if page is not None:
-            return _show(page, self._work(scope), ALLOW)
+            return _show(page, self._work(way), ALLOW)
         if path == AGENTS:
-            scope[TRACE].is_kept = False
-            return self._agents(self._work(scope))
+            way.trace.is_kept = False
+            return self._agents(self._work(way))
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
-                return self._show_console(scope, receive)
-            name = inbox_at(scope["method"], path)
+                return self._show_console(way)
+            name = inbox_at(way.request.method, path)
             if name is not None:
-                return self._take_delivery(name, scope, receive)
-        if _browses(scope):
-            return self._answer_browser(scope, receive, send)
-        return self.app(scope, receive, send)
+                return self._take_delivery(name, way)
+        if _browses(way):
+            return self._answer_browser(way)
+        return self.app(way)
 
-    async def _answer_browser(self, scope: Scope, receive: Receive, send: Send) -> Answer:
+    async def _answer_browser(self, way: Way) -> Answer:
         """What the path answers, and a page where there is no such path."""
         try:
-            return await self.app(scope, receive, send)
+            return await self.app(way)
         except NotFound as error:
             if error.code != "route_not_found":
                 raise
-        return await self._show_console(scope, receive)
+        return await self._show_console(way)
 
-    def _work(self, scope: Scope, body: bytes = b"") -> Work:
-        sandbox = scope[TARGET].sandbox
-        request, target, trace = scope[REQUEST], scope[TARGET], scope[TRACE]
+    def _work(self, way: Way, body: bytes = b"") -> Work:
+        sandbox = way.target.sandbox
+        request, target, trace = way.request, way.target, way.trace
         return Work(self._server, request, target, trace, sandbox, sandbox.store, upload=body)
 
-    async def _show_console(self, scope: Scope, receive: Receive) -> Answer:
-        request: Request = scope[REQUEST]
-        work, path = self._work(scope), scope[TARGET].path
+    async def _show_console(self, way: Way) -> Answer:
+        request = way.request
+        work, path = self._work(way), way.target.path
         if len(path) > _LONGEST:
             raise NotFound("There is no such page.", code="route_not_found")
         if not path.startswith(CONSOLE):
             return await _show(self._console, work, ALLOW)
         if request.method == "POST":
             work.trace.is_kept = False
-            body = bytes(await request.read(receive, self._most(work)))
+            body = bytes(await request.read(way.receive, self._most(work)))
             _check_fields(request, body)
-            work = self._work(scope, body)
+            work = self._work(way, body)
         return await _show(self._console, work, ALLOW_FORMS)
 
-    async def _take_delivery(self, name: str, scope: Scope, receive: Receive) -> Answer:
+    async def _take_delivery(self, name: str, way: Way) -> Answer:
         """Put a request into the inbox of this name. It has no operation: senders decide what they
         post.
 
@@ -125,15 +124,15 @@ class Pages:
             raise NotFound(
                 "The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and ."
             )
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
-        body = bytes(await request.read(receive))
+        request = way.request
+        target = way.target
+        body = bytes(await request.read(way.receive))
         check_access(self._server, request, target)  # its key may have ended meanwhile
-        await target.create(scope[TRACE])
+        await target.create(way.trace)
         sent = joined(
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.sent
         )
-        inbox = self._work(scope).entry.inbox
+        inbox = self._work(way).entry.inbox
         message = inbox.receive(target.sandbox, name, sent, body, wall_ms())
         delay = message.answer.delay_ms
         if delay:
@@ -156,16 +155,14 @@ def _answer_to(message: Message) -> Answer:
     return Answer(wanted.status, encoded, content)
 
 
-def _browses(scope: Scope) -> bool:
-    """Whether a browser opens a path that is none of the API and the controls."""
-    if scope["method"] not in ("GET", "HEAD"):
+def _browses(way: Way) -> bool:
+    """Whether a browser, which accepts pages, opens a path that is none of the API and the
+    controls.
+    """
+    request = way.request
+    if request.method not in ("GET", "HEAD") or way.target.path.startswith(_OF_THE_CONTROLS):
         return False
-    return not scope[TARGET].path.startswith(_OF_THE_CONTROLS) and _wants_html(scope)
-
-
-def _wants_html(scope: Scope) -> bool:
-    """Whether the client accepts pages, as browsers do."""
-    return b"text/html" in scope[REQUEST].headers.get(b"accept", b"")
+    return b"text/html" in request.headers.get(b"accept", b"")
 
 
 async def _show(page: Page, work: Work, allow: str) -> Answer:

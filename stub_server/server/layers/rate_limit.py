@@ -3,15 +3,12 @@
 from collections.abc import Awaitable
 from hashlib import blake2b
 
-from starlette.types import Receive, Scope, Send
-
 from ...core.problem import Limited
 from ...core.text import counted
 from ...core.windows import Windows
-from ..reply import Answer, Headers, Layer
-from ..request import CONTROL, Request
-from ..work import Target
-from .way import LIMITS, REQUEST, TARGET
+from ..reply import Answer, Headers
+from ..request import CONTROL
+from .way import Layer, Way
 
 
 class RateLimit:
@@ -29,14 +26,14 @@ class RateLimit:
         self._policy = f'"default";q={most};w={seconds}'
         self._windows = Windows(seconds)
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        request: Request = scope[REQUEST]
-        target: Target = scope[TARGET]
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        request = way.request
+        target = way.target
         if not target.path.startswith(CONTROL) and not request.is_internal:
-            scope[LIMITS] = self.take(
+            way.limits = self.take(
                 target.sandbox.name, request.headers.get(b"authorization"), request.peer
             )
-        return self.app(scope, receive, send)
+        return self.app(way)
 
     def take(self, sandbox: str, authorization: bytes | None, peer: str) -> Headers:
         """Count a request and return the RateLimit headers.

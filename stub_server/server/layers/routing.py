@@ -1,7 +1,7 @@
 """Connexion's stack, and Routing in it: the operation of a path and method."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -9,21 +9,19 @@ from connexion.middleware import ConnexionMiddleware
 from connexion.middleware.abstract import AbstractRoutingAPI, SpecMiddleware
 from connexion.operations import AbstractOperation
 from connexion.spec import Specification
-from starlette.types import Receive, Scope, Send
 
 from ...core.problem import NotFound
 from ...core.text import nearest
-from ..reply import Answer, Layer, not_allowed, options
+from ..reply import Answer, not_allowed, options
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
-from ..work import Target
 from .endpoint import Endpoint
-from .way import ENDPOINT, TARGET, TRACE, VALUES
+from .way import Layer, Way
 
 DOCS = "/docs"  # the page of each operation, error code and event is below this path, by its name
+_PARAMETER = re.compile(r"\{[^{}]*\}")
 _VERSION = re.compile(r"api|v[0-9]+").fullmatch
-_DEEPEST = 8
 _LONGEST = 300  # characters of a path for which a similar one is looked for
 
 
@@ -46,22 +44,24 @@ class Application(ConnexionMiddleware):
         self.middlewares = [*self._layers(server)]
 
 
-class _Node:
-    """One segment of the path tree."""
+class Route:
+    """A path of a contract, and its operations by method."""
 
-    __slots__ = ("allow", "literals", "methods", "parameter", "template")
-
-    def __init__(self, parameter: str = "") -> None:
-        self.parameter = parameter  # as the contract spells it, where any segment leads here
-        self.literals: dict[str, _Node] = {}
-        self.template: _Node | None = None
+    def __init__(self, path: str) -> None:
+        self.path, self.segments = path, path.split("/")[1:]
+        self.is_templated = [segment.startswith("{") for segment in self.segments]
+        self.match = re.compile(_PARAMETER.sub("([^/]+)", path)).fullmatch
         self.methods: dict[str, Endpoint] = {}
-        self.allow = ""
+
+    @property
+    def allow(self) -> str:
+        """The methods of the path, as the header has them."""
+        return ", ".join(sorted({*self.methods, "OPTIONS"}))
 
 
 class Routing(SpecMiddleware):
-    """A tree of path segments. A literal segment wins over a templated one, in whatever order the
-    document has them.
+    """The paths of the contracts. A literal segment wins over a templated one, in whatever order
+    the document has them.
 
     405 and OPTIONS name every method of the path; a trailing slash is another path; HEAD is routed
     like GET.
@@ -69,150 +69,117 @@ class Routing(SpecMiddleware):
 
     def __init__(self, app: Layer) -> None:
         self.app = app.__call__
-        self._root = _Node()
-        self._static: dict[str, _Node] = {}
-        # of paths whose last segment alone is templated, by what comes before it
-        self._below: dict[str, _Node] = {}
+        self._static: dict[str, Route] = {}
+        # paths whose last segment alone is templated, by what comes before it
+        self._below: dict[str, Route] = {}
+        self._routes: list[Route] = []
 
     def add_api(self, specification: Specification, **options: Any) -> None:
         _API(specification, tree=self, **options)
 
     def add(self, method: str, path: str, endpoint: Endpoint) -> None:
-        """Add an operation to the tree, and to the two short ways through it."""
-        node = self._root
-        for segment in path.split("/")[1:]:
-            if segment.startswith("{"):
-                node.template = node.template or _Node(segment)
-                node = node.template
-            else:
-                node = node.literals.setdefault(segment, _Node())
-        node.methods[method] = endpoint
+        """Add an operation."""
+        route = next((each for each in self._routes if each.path == path), None)
+        if route is None:
+            route = Route(path)
+            self._routes = sorted([*self._routes, route], key=lambda each: each.is_templated)
+        route.methods[method] = endpoint
         if method == "GET":
-            node.methods["HEAD"] = endpoint
-        node.allow = ", ".join(sorted({*node.methods, "OPTIONS"}))
-        start, _, last = path.rpartition("/")
-        if "/{" not in start and last.startswith("{"):
-            self._below[start] = node
-        elif "/{" not in path:
-            self._static[path] = node
+            route.methods["HEAD"] = endpoint
+        start = path.rpartition("/")[0]
+        if "/{" not in path:
+            self._static[path] = route
             # the base path itself is the index, with its slash or without
             if path == f"{endpoint.base}/":
-                self._static[endpoint.base] = node
+                self._static[endpoint.base] = route
+        elif "/{" not in start:
+            self._below[start] = route
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        target: Target = scope[TARGET]
-        path, method = target.path, scope["method"]
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        path, method = way.target.path, way.request.method
         values: tuple[str, ...] = ()
-        node = self._static.get(path)
-        if node is None:
+        route = self._static.get(path)
+        if route is None:
             start, _, last = path.rpartition("/")
             if last:
-                node, values = self._below.get(start), (last,)
-        if node is None:
-            node, values = _walk(self._root, path.split("/"), 1) or (None, ())
-        if node is None:
-            raise self._no_route(method, path)
-        endpoint = node.methods.get(method)
+                route, values = self._below.get(start), (last,)
+        if route is None:
+            route, values = self._searched(method, path)
+        endpoint = route.methods.get(method)
         if endpoint is None:
             if method == "OPTIONS":
-                return _options(node.allow)
-            raise not_allowed(method, node.allow)
-        scope[ENDPOINT], scope[VALUES] = endpoint, values
-        scope[TRACE].operation = endpoint.operation.id
-        return self.app(scope, receive, send)
+                return _options(route.allow)
+            raise not_allowed(method, route.allow)
+        way.endpoint, way.values = endpoint, values
+        way.trace.operation = endpoint.operation.id
+        return self.app(way)
 
-    def _no_route(self, method: str, path: str) -> NotFound:
-        """404 for an unknown path, with the nearest known one."""
+    def _searched(self, method: str, path: str) -> tuple[Route, tuple[str, ...]]:
+        """The route of a path, and the values of its parameters.
+
+        Raises NotFound, with the nearest route.
+        """
+        for route in self._routes:
+            found = route.match(path)
+            if found is not None:
+                return route, found.groups()
         below = CONTROL if path.startswith(CONTROL) else ""
         advice = f"{below}/openapi.json lists every path, and /llms.txt says how to begin."
         near = self.nearest(method, path)
         if near is not None:
-            spelled = quote(near[1], safe="/{}")
-            advice = f"Did you mean {near[0]} {spelled}? {advice}"
-        return NotFound(f"There is no path {path[:200]}.", advice=advice, code="route_not_found")
+            advice = f"Did you mean {near[0]} {quote(near[1], safe='/{}')}? {advice}"
+        raise NotFound(f"There is no path {path[:200]}.", advice=advice, code="route_not_found")
 
     def nearest(self, method: str, path: str) -> tuple[str, str] | None:
         """The method and path that are most similar to those of a request without an operation."""
-        found = [near for near in map(self._nearest, _readings(path)) if near is not None]
-        for node, spelled in found:
-            if method in node.methods:
-                return method, spelled
+        found = []
+        if len(path) <= _LONGEST:
+            for segments in _readings(path):
+                found += self._like(segments)
         if not found:
             return None
-        node, spelled = found[0]
-        return next(iter(node.methods)), spelled
+        found.sort(key=lambda each: method not in each[0].methods)
+        route, spelled = found[0]
+        if method not in route.methods:
+            method = next(iter(route.methods))
+        return method, spelled
 
-    def _nearest(self, segments: Sequence[str]) -> tuple[_Node, str] | None:
-        """The node whose path is most similar to these segments, and that path.
-
-        The version of the API may be left out, or be another.
-        """
-        if len(segments) > _DEEPEST or sum(map(len, segments)) > _LONGEST:
-            return None
-        is_control = segments[:1] == [CONTROL[1:]]
-        rest = segments[1:] if is_control else segments
-        while rest and _VERSION(rest[0]):
-            rest = rest[1:]
-        bases = [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]
-        if not any(rest):
-            return None
-        for base in bases:
-            near = _like(self._root, [*base, *rest])
-            if near is not None:
-                return near
-        return None
+    def _like(self, segments: Sequence[str]) -> list[tuple[Route, str]]:
+        """The route that is most similar to these segments, if any is, and how it is spelled."""
+        routes = [route for route in self._routes if len(route.segments) == len(segments)]
+        spelled = ""
+        for at, segment in enumerate(segments):
+            names = [route.segments[at] for route in routes]
+            name = nearest(segment, [name for name in names if name[:1] != "{"])
+            if name is None:
+                routes = [route for route in routes if route.is_templated[at]]
+            else:
+                routes = [route for route in routes if route.segments[at] == name]
+            if not routes:
+                return []
+            spelled += f"/{name or segment or routes[0].segments[at]}"
+        return [(route, spelled) for route in routes]
 
 
-def _readings(path: str) -> list[list[str]]:
-    """How a path may be read, likeliest first: an empty segment is an id left out, or a
-    slash too many.
+def _readings(path: str) -> Iterator[list[str]]:
+    """How a path may be read, likeliest first: an empty segment is an id left out, or a slash too
+    many. The version of the API may be left out, or be another.
     """
     whole = path.strip("/").split("/")
     plain = [segment for segment in whole if segment]
-    if plain != whole:
-        return [whole, plain]
-    return [plain, [*plain, ""]] if path.endswith("/") else [plain]
+    last = plain if plain != whole else [*plain, ""]
+    for segments in (whole, last):
+        is_control = segments[:1] == [CONTROL[1:]]
+        rest = segments[is_control:]
+        while rest and _VERSION(rest[0]):
+            rest = rest[1:]
+        if any(rest):
+            for base in [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]:
+                yield [*base, *rest]
 
 
 async def _options(allow: str) -> Answer:
     return options(allow)
-
-
-def _like(node: _Node, segments: Sequence[str]) -> tuple[_Node, str] | None:
-    """The node whose path is most similar to these segments, and how it is spelled."""
-    spelled = ""
-    for segment in segments:
-        name = _literal_like(segment, node)
-        child = node.template if name is None else node.literals[name]
-        if child is None:
-            return None
-        spelled += f"/{name or segment or child.parameter}"
-        node = child
-    return (node, spelled) if node.methods else None
-
-
-def _literal_like(segment: str, node: _Node) -> str | None:
-    """The literal segment below a node that is this one, or nearest to it; none where an id is
-    left out.
-    """
-    if segment in node.literals:
-        return segment
-    return nearest(segment, list(node.literals)) if segment else None
-
-
-def _walk(node: _Node, segments: list[str], at: int) -> tuple[_Node, tuple[str, ...]] | None:
-    """The node of a path, and the values of its parameters; a literal wins, unless nothing matches
-    below it.
-    """
-    if at == len(segments):
-        return (node, ()) if node.methods else None
-    segment = segments[at]
-    literal = node.literals.get(segment)
-    found = None if literal is None else _walk(literal, segments, at + 1)
-    if found is None and node.template is not None and segment:
-        found = _walk(node.template, segments, at + 1)
-        return None if found is None else (found[0], (segment, *found[1]))
-    return found
 
 
 class _API(AbstractRoutingAPI):

@@ -9,7 +9,6 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from time import perf_counter_ns
 
 import orjson
-from starlette.types import Receive, Scope, Send
 
 from ...contract.document import Operation
 from ...core.clock import iso
@@ -20,12 +19,11 @@ from ...domain.api_keys import digest
 from ...domain.callers import Caller
 from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
-from ..reply import Answer, Layer
+from ..reply import Answer
 from ..request import ADMIN_KEY, Request
 from ..server import Server
 from ..tokens import REALM, bad_credentials
-from .endpoint import Endpoint
-from .way import CALLER, ENDPOINT, REQUEST, TARGET, TOKEN, TRACE
+from .way import Layer, Way
 
 _KEYS = ("sk_", "pk_")  # API keys begin so
 _LONGEST_ADDRESS = 45  # characters
@@ -72,13 +70,13 @@ class Security:
     def __init__(self, app: Layer, server: Server) -> None:
         self.app, self._gate = app.__call__, Gate(server)
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        endpoint: Endpoint = scope[ENDPOINT]
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        endpoint = way.endpoint
         if endpoint.security:
-            trace: Trace = scope[TRACE]
+            trace = way.trace
             trace.auth_at = perf_counter_ns()
-            scope[CALLER] = self._gate.admit(endpoint.operation, scope)
-        return self.app(scope, receive, send)
+            way.caller = self._gate.admit(endpoint.operation, way)
+        return self.app(way)
 
 
 class Gate:
@@ -87,17 +85,17 @@ class Gate:
     def __init__(self, server: Server) -> None:
         self._server, self._is_lenient = server, server.settings.auth == "lenient"
 
-    def admit(self, operation: Operation, scope: Scope, *, again: bool = False) -> Caller:
+    def admit(self, operation: Operation, way: Way, *, again: bool = False) -> Caller:
         """Whom a request is from. Raises Unauthenticated (401) or Forbidden (403).
 
         Checked in order: present, parses, known, right kind of credential, expired, inactive,
         address, scopes. One that is admitted `again` does not use its key twice.
         """
-        sandbox: Sandbox = scope[TARGET].sandbox
-        trace: Trace = scope[TRACE]
-        token: Caller | None = scope.get(TOKEN)  # verified already, to choose the sandbox
+        sandbox: Sandbox = way.target.sandbox
+        trace = way.trace
+        token: Caller | None = way.token  # verified already, to choose the sandbox
         if token is None or self._is_lenient:
-            caller = trace.caller = self.caller(scope[REQUEST], sandbox, trace, operation.scheme)
+            caller = trace.caller = self.caller(way.request, sandbox, trace, operation.scheme)
         else:
             caller = self._of_token(token, sandbox, trace)
         store = sandbox.stores.get(caller.merchant_id)
@@ -176,7 +174,10 @@ class Gate:
         if key is None:
             if self._is_lenient:
                 return _seeded_merchant(sandbox)
-            raise self._unknown(token, sandbox)
+            raise bad_credentials(
+                "No API key of this sandbox has this value.",
+                advice="GET /_sandbox/credentials shows its own.",
+            )
         self._check_key(key, request, sandbox)
         return key
 
@@ -192,15 +193,6 @@ class Gate:
             )
         if key.networks:
             self._check_address(key, request)
-
-    def _unknown(self, token: str, sandbox: Sandbox) -> Unauthenticated:
-        other = self._server.sandboxes.seeded_owner(*_unique(token))
-        if other is None or other == sandbox.name:
-            return bad_credentials("No API key of this sandbox has this value.")
-        return bad_credentials(
-            f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
-            advice="GET /_sandbox/credentials shows its own.",
-        )
 
     def _check_address(self, caller: Caller, request: Request) -> None:
         server, headers = self._server, request.headers

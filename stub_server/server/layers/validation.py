@@ -8,14 +8,12 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from time import perf_counter_ns
-from typing import Any, Final
+from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
-from starlette.types import Receive, Scope, Send
 
 from ...contract.document import Operation
 from ...contract.formats import is_uuid
@@ -40,12 +38,12 @@ from ...core.record import (
 )
 from ...core.text import did_you_mean, warning_of
 from ...domain.documents import checks_digits
-from ..reply import Answer, Layer
+from ..reply import Answer
 from ..request import Request
 from .endpoint import Endpoint
 from .shapes import Place, free_maps, shape_of, validated_parameters, validator_of_handler
 from .violations import MOST_GUESSED, details_of, shown, unread
-from .way import ARGUMENTS, ENDPOINT, REQUEST, TARGET, TRACE, VALUES
+from .way import Arguments, Layer, Way
 
 DEEPEST = 32
 # Of a body that may have more values only the first violation is listed: finding all would delay
@@ -61,25 +59,6 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 _LONGEST_INTEGER = 4_000  # digits: Python reads no more
 CODE, _BAD_JSON = "metadata_key_invalid", "malformed_json"
 _KEY_ADVICE = f"A key has 1 to {LONGEST_KEY} characters and no NUL."
-Values = tuple[str, ...]  # the ids of a path
-
-
-@dataclass(slots=True, eq=False)
-class Arguments:
-    """What a handler is given, validated: the ids of the path, and query and body by name, if it
-    takes them.
-
-    `upload` is a file in the body, while it is processed.
-    """
-
-    ids: Final[Values]
-    named: Final[Body]
-    upload: Final[bytes | bytearray] = b""
-
-    @property
-    def body(self) -> Any:
-        """The body, None without one."""
-        return self.named.get("body")
 
 
 class Validation:
@@ -90,48 +69,40 @@ class Validation:
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
         self._compiled: dict[Endpoint, OperationRequests] = {}
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Answer]:
-        trace, target = scope[TRACE], scope[TARGET]
+    def __call__(self, way: Way) -> Awaitable[Answer]:
+        trace, target = way.trace, way.target
         trace.validate_at = perf_counter_ns()
         if checks_digits.get() is not target.sandbox.settings.check_digits:
             checks_digits.set(target.sandbox.settings.check_digits)
-        requests = self._compiled.get(scope[ENDPOINT]) or self._compile(scope[ENDPOINT])
+        requests = self._compiled.get(way.endpoint)
+        if requests is None:  # the first request of an operation
+            requests = self._compiled[way.endpoint] = OperationRequests(way.endpoint)
         if requests.has_body:
-            return self._with_body(requests, scope, receive, send)
-        scope[ARGUMENTS] = requests.read(scope, b"")
+            return self._with_body(requests, way)
+        way.arguments = requests.read(way, b"")
         if requests.uploads:
-            return self._with_file(requests.uploads, scope, receive, send)
-        return self.app(scope, receive, send)
+            return self._with_file(requests.uploads, way)
+        return self.app(way)
 
-    def _compile(self, endpoint: Endpoint) -> "OperationRequests":
-        """What the first request of an operation compiles."""
-        requests = self._compiled[endpoint] = OperationRequests(endpoint)
-        return requests
+    async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
+        request = way.request
+        body = way.trace.body = bytes(await request.read(way.receive))
+        way.arguments = requests.read(way, body)
+        return await self.app(way)
 
-    async def _with_body(
-        self, requests: "OperationRequests", scope: Scope, receive: Receive, send: Send
-    ) -> Answer:
-        request: Request = scope[REQUEST]
-        body = scope[TRACE].body = bytes(await request.read(receive))
-        scope[ARGUMENTS] = requests.read(scope, body)
-        return await self.app(scope, receive, send)
-
-    async def _with_file(
-        self, media: Sequence[str], scope: Scope, receive: Receive, send: Send
-    ) -> Answer:
+    async def _with_file(self, media: Sequence[str], way: Way) -> Answer:
         """Read a file of one of these media types. Raises Unsupported, and a 413."""
-        request: Request = scope[REQUEST]
+        request = way.request
         sent = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if sent.decode("latin-1") not in media:
             raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
         _check_coding(request)
         async with self._uploading:
-            upload = await request.read(receive, LARGEST_FILE)
-            scope[ARGUMENTS] = replace(scope[ARGUMENTS], upload=upload)
+            way.arguments.upload = await request.read(way.receive, LARGEST_FILE)
             try:
-                return await self.app(scope, receive, send)
+                return await self.app(way)
             finally:
-                del scope[ARGUMENTS]
+                del way.arguments
 
 
 class OperationRequests:
@@ -156,7 +127,7 @@ class OperationRequests:
         if CODE in _codes(operation, 409):
             self._maps = tuple(free_maps(operation.body, endpoint.document))
 
-    def read(self, scope: Scope, body: bytes) -> Arguments:
+    def read(self, way: Way, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
 
         Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed
@@ -164,20 +135,20 @@ class OperationRequests:
         """
         arguments: Body = {}
         value = _EMPTY
-        if not self._takes_nothing or scope[REQUEST].query:
-            value = self._checked(scope, body)
+        if not self._takes_nothing or way.request.query:
+            value = self._checked(way, body)
         if self._takes_query:
             arguments["query"] = {**self._query.defaults, **value.get("query", _EMPTY)}
         if self._takes_body:
             arguments["body"] = value.get("body")
-        values = scope[VALUES]
+        values = way.values
         if values:
             values = self._path.checked(values)
         return Arguments(values, arguments)
 
-    def _checked(self, scope: Scope, body: bytes) -> Body:
+    def _checked(self, way: Way, body: bytes) -> Body:
         """Query, headers and body, which the contract accepts."""
-        value = self._value(scope, body)
+        value = self._value(way, body)
         if not self._takes_nothing and not self.validator.is_valid(value):
             self._refuse(body, value)
         if self._relied_on is not None and not self._relied_on.is_valid(value):
@@ -187,11 +158,11 @@ class OperationRequests:
             check_names(value.get("body"), self._maps)
         return value
 
-    def _value(self, scope: Scope, raw: bytes) -> Body:
+    def _value(self, way: Way, raw: bytes) -> Body:
         value: Body = {}
-        request: Request = scope[REQUEST]
+        request = way.request
         if request.query:
-            value["query"] = self._query.read(scope)
+            value["query"] = self._query.read(way)
         elif self._query.casts:
             value["query"] = {}
         if self._header_names:
@@ -238,14 +209,14 @@ class QueryReader:
         # lists are asked with the same query again and again
         self._parsed = lru_cache(maxsize=32)(self._parse)
 
-    def read(self, scope: Scope) -> Body:
+    def read(self, way: Way) -> Body:
         """The parameters by name. Raises Invalid."""
-        query = scope[REQUEST].query
+        query = way.request.query
         parse = self._parsed if len(query) <= _LONGEST_KNOWN else self._parse
         found, odd = parse(query)
         if not odd:
             return found
-        settings = scope[TARGET].sandbox.settings
+        settings = way.target.sandbox.settings
         may_reject = self._may_reject and settings.unknown_query == "reject"
         wrong: dict[str, Detail] = {}
         for name in odd:
@@ -257,7 +228,7 @@ class QueryReader:
                 advice = self._advice(name, len(wrong))
                 wrong[name] = detail(name[:200], "unknown_parameter", advice, "query")
             else:
-                scope[TRACE].warn([warning_of("unknown_query_parameter", name)])
+                way.trace.warn([warning_of("unknown_query_parameter", name)])
         if wrong:
             raise _invalid(list(wrong.values()))
         return found
@@ -338,7 +309,7 @@ class PathIds:
         }
         self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
 
-    def checked(self, values: Values) -> Values:
+    def checked(self, values: Sequence[str]) -> tuple[str, ...]:
         """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
         checked = []
         for value, name in zip(values, self._names, strict=True):

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import orjson
 
-from ...contract.formats import UUID
+from ...contract.source import fixture
 from ...core.problem import Detail, detail
 from ...core.record import Body
 from ...core.text import counted, did_you_mean, shortened
@@ -16,68 +17,15 @@ SHOWN = 80  # characters of a value in a message
 MOST_GUESSED = 20  # unknown names that are compared with known ones, as that is slow
 _MOST_OPTIONS = 20
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?").fullmatch
-# The code of each keyword of JSON Schema that a value may break.
-_CODES = {
-    "required": "required",
-    "type": "type",
-    "format": "format",
-    "pattern": "format",
-    "enum": "enum",
-    "minimum": "min",
-    "exclusiveMinimum": "min",
-    "minLength": "min",
-    "minItems": "min",
-    "minProperties": "min",
-    "maximum": "max",
-    "exclusiveMaximum": "max",
-    "maxLength": "max",
-    "maxItems": "max",
-    "maxProperties": "max",
-    "multipleOf": "multiple_of",
-    "uniqueItems": "unique",
-    "additionalProperties": "unknown_field",
-}
-_TYPES = {
-    "string": "a string",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "object": "an object",
-    "array": "a list",
-}
 _BEGINS_WELL = re.compile(r"https?://[^\s\0/]", re.IGNORECASE).match
-_WEB = "is not a web address. Begin with http:// or https://, and encode spaces."
-_FORMATS = {
-    "uri": _WEB,
-    "email": "is not an e-mail address, such as marina@example.com.",
-    "date-time": "is not a date-time with an offset, such as 2026-11-20T14:32:05Z.",
-    "ip-network": "is neither an address nor a network, such as 203.0.113.7 or 203.0.113.0/24.",
-}
-_PATTERNS = {
-    UUID: "is not a UUID, such as 0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55.",
-    r"^[^\u0000]*$": "contains the character NUL (U+0000). Leave it out.",
-    "^[A-Z]{2}$": "is not two capital letters, such as BR or SP.",
-}
 
-_BOUNDS = {
-    "minimum": "is less than the minimum of",
-    "maximum": "is greater than the maximum of",
-    "exclusiveMinimum": "must be greater than",
-    "exclusiveMaximum": "must be less than",
-    "multipleOf": "is not a multiple of",
-}
-_COUNTED = {
-    "minLength": ("is shorter than", "character"),
-    "maxLength": ("is longer than", "character"),
-    "minItems": ("has less than", "item"),
-    "maxItems": ("has more than", "item"),
-    "maxProperties": ("has more than", "field"),
-}
-_SENTENCES = {
-    "required": "This field is required.",
-    "uniqueItems": "{} has the same item twice.",
-    "not": "The contract does not allow these fields together. Leave one of them out.",
-}
+
+@cache
+def _words(kind: str) -> Body:
+    """What is said of `keywords`, `types`, `formats` or `patterns`."""
+    found: Body = fixture("violations.yaml")[kind]
+    return found
+
 
 SchemaAt = Callable[[Sequence[str | int]], Body]
 """Returns the contract's schema at a place of the request, empty where it has none."""
@@ -88,7 +36,7 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
     kind = error.kind.name
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
-    code = _CODES.get(kind, "invalid")
+    code = _words("keywords").get(kind, {"code": "invalid"})["code"]
     if path and any(getattr(error.kind, "context", ())):
         return _details_of_branches(error, schema_at)
     if kind == "additionalProperties":
@@ -200,24 +148,23 @@ def _message(error: Any, schema: Body) -> str:
     kind, value = error.kind, shown(error.instance)
     match kind.name:
         case "type":
-            return f"{value} has the wrong type: send {_types(_names(error), error.instance)}."
+            return f"{value} has the wrong type: send {_types(error)}."
         case "format":
-            return f"{value} {_FORMATS.get(kind.format, f'is no valid {kind.format}.')}"
+            return f"{value} {_words('formats').get(kind.format, f'is no valid {kind.format}.')}"
         case "pattern":
             return f"{value} {_form(error, schema)}"
         case "enum":
             return f"{value} is not one of {_options(error.instance, list(kind.options))}"
-    if kind.name in _COUNTED:
-        comparison, noun = _COUNTED[kind.name]
-        return f"{value} {comparison} {counted(kind.limit, noun)}."
-    if kind.name == "minProperties":
-        return f"Send at least one of {', '.join(schema.get('properties', ())) or 'its fields'}."
-    if kind.name in _BOUNDS:
-        bound = kind.multiple_of if kind.name == "multipleOf" else kind.limit
-        return f"{value} {_BOUNDS[kind.name]} {bound}."
-    return _SENTENCES.get(kind.name, "{} does not satisfy {} of the contract.").format(
-        value, kind.name
-    )
+        case "minProperties":
+            return (
+                f"Send at least one of {', '.join(schema.get('properties', ())) or 'its fields'}."
+            )
+    about, count = _words("keywords").get(kind.name), ""
+    if about is None:
+        return f"{value} does not satisfy {kind.name} of the contract."
+    if "noun" in about:
+        count = counted(kind.limit, about["noun"])
+    return str(about["says"].format(value=value, kind=kind, count=count))
 
 
 def shown(value: Any) -> str:
@@ -229,18 +176,13 @@ def shown(value: Any) -> str:
     return shortened(text, SHOWN)
 
 
-def _names(error: Any) -> list[str]:
-    """The types that a value should have had; none for an error of another kind."""
-    types = getattr(error.kind, "types", ())
-    return [types] if isinstance(types, str) else list(types)
-
-
-def _types(types: Sequence[str], value: Any) -> str:
-    names = sorted(dict.fromkeys(types), key=lambda name: name == "null")
-    wanted = " or ".join(_TYPES.get(name, name) for name in names)
-    if names[0] != "number" or not isinstance(value, str):
+def _types(error: Any) -> str:
+    """The types that a value should have had, null last."""
+    names = sorted(dict.fromkeys(error.kind.types), key=lambda name: name == "null")
+    wanted = " or ".join(_words("types").get(name, name) for name in names)
+    if names[0] != "number" or not isinstance(error.instance, str):
         return wanted
-    number = value.replace(",", ".")
+    number = error.instance.replace(",", ".")
     return f"{wanted}, such as {number if _DECIMAL(number) else '49.90'}"
 
 
@@ -250,9 +192,9 @@ def _form(error: Any, schema: Body) -> str:
     """
     pattern = error.kind.pattern
     if schema.get("format") == "uri" and not _BEGINS_WELL(str(error.instance)):
-        return _WEB
-    if pattern in _PATTERNS:
-        return _PATTERNS[pattern]
+        return str(_words("formats")["uri"])
+    if pattern in _words("patterns"):
+        return str(_words("patterns")[pattern])
     text = "does not fit"
     described = " ".join(str(schema.get("description", "")).split()).partition(". ")[0].rstrip(".")
     if described:

@@ -4,7 +4,8 @@ anew without it.
 One commit is in flight at a time. What is recorded meanwhile is the next one. An answer waits for
 the steps of its own sandbox alone. A commit adds steps and changes the row of each sandbox, if that
 still has the newest step and the holder that this process knows. If it fails, its sandboxes are
-unloaded, and opened again with what the store has.
+unloaded, and opened again with what the store has. Work on the store is done in threads, beside the
+requests.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
+from typing import NamedTuple, TypeVar
 
 from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
+from ...core.slices import BackgroundWorker
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
@@ -23,11 +26,57 @@ from ...storage.database import Change, Database, KeptState, Session, one_line
 from ...storage.lines import chunks_of, step_line
 from ...storage.sql import chained, keys_entered, place_of
 from ...storage.state import capture
-from .beside import Beside, Lines
 from .making import SandboxFactory
 from .pending import Pending, Stored
 
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
+T = TypeVar("T")
+
+
+class Beside:
+    """One connection, and one thread, in which one work is done after the other."""
+
+    def __init__(self, store: Database) -> None:
+        self._store, self._worker = store, BackgroundWorker()
+        self._idle: Session | None = None  # the connection while no work has it
+
+    async def run(self, work: Callable[[Session], T]) -> T:
+        """Run work. Raises Unavailable. A connection that has failed is not used again."""
+
+        def run() -> T:
+            try:
+                session, self._idle = self._idle or self._store.session(), None
+                try:
+                    result = work(session)
+                except BaseException:
+                    session.close()
+                    raise
+            except self._store.errors as error:
+                raise unwritten(self._store.reason(error)) from None
+            self._idle = session
+            return result
+
+        return await self._worker.beside(run)
+
+    async def ended(self) -> None:
+        """Close the connection after the work that is under way."""
+        await self._worker.beside(self.close)
+
+    def close(self) -> None:
+        """Close the connection that no work has; further work opens another one."""
+        session, self._idle = self._idle, None
+        if session is not None:
+            session.close()
+
+
+class Lines(NamedTuple):
+    """What is done beside each other: a request may wait for what is read, and what is opened or
+    written may be large.
+    """
+
+    reading: Beside
+    opening: Beside
+    writing: Beside
 
 
 class Commits:

@@ -4,21 +4,17 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Any
 
 from ...core.clock import SECOND, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
-from ...core.record import Body
 from ...core.text import did_you_mean
 from ...data.keys import derive_keys
 from ...engine.history import state_at
 from ...engine.sandbox import Sandbox
-from ...engine.step import SandboxSettings
 from ...storage import sql
-from .entry import NAMING, Entry, duplicate_name, folded, is_name, made_up, too_many
-from .generations import Generations
+from .entry import NAMING, Entry, Generations, duplicate_name, folded, is_name, made_up, too_many
 from .loaded import LoadedSandboxes
-from .making import SandboxFactory
+from .making import AS_AT_THE_START, Beginning, SandboxFactory
 from .persistence import Persistence
 
 MOST, MOST_CREATIONS = 1_000, 64
@@ -82,43 +78,28 @@ class MadeSandboxes(LoadedSandboxes):
             return sandbox
 
     async def create(
-        self,
-        name: str | None,
-        *,
-        scenario: str | None = None,
-        seed: int | None = None,
-        now: int | None = None,
-        ttl: int | None = None,
-        settings: Body | None = None,
+        self, name: str | None, beginning: Beginning = AS_AT_THE_START, ttl: int | None = None
     ) -> Entry:
         """A new sandbox, with a generated name if it has none. `ttl` is seconds. Raises Conflict,
         NotFound.
-
-        `settings` are those that differ from the server's.
         """
         name = await self._new_name(name, "sandbox")
-        sandbox = await self._seeded(
-            self.factory.empty(name, self.generations.first(name), scenario, seed, now),
-            None if now is None else (now, True),
-            self.factory.rules.settings._replace(**(settings or {})),
-        )
+        sandbox = await self._seeded(name, self.generations.first(name), beginning)
         return await self._admit(sandbox, None, ttl)
 
-    async def _seeded(
-        self, sandbox: Sandbox, first_clock: tuple[int, bool] | None, settings: SandboxSettings
-    ) -> Sandbox:
-        """An empty sandbox, seeded, as it is to begin: with settings, and with a clock other than
-        the server's where one is given.
-        """
-        await self.factory.begin(sandbox)
-        sandbox.origin.first_clock = first_clock
-        if first_clock is not None and not first_clock[1]:
+    async def _seeded(self, name: str, generation: str, beginning: Beginning) -> Sandbox:
+        """A seeded sandbox as it is to begin. What was before has the settings of the server."""
+        sandbox = await self.factory.begin(self.factory.empty(name, generation, beginning))
+        origin, clock = sandbox.origin, beginning.clock
+        origin.first_clock = clock
+        if clock is not None and not clock[1]:
             sandbox.clock.set(sandbox.clock.resumed())
-        sandbox.settings = sandbox.origin.first_settings = settings
+        origin.first_settings = origin.first_settings._replace(**(beginning.settings or {}))
+        sandbox.settings = origin.first_settings
         return sandbox
 
     async def create_beside(
-        self, name: str | None, **beginning: Any
+        self, name: str | None, beginning: Beginning, ttl: int | None
     ) -> tuple[str, asyncio.Task[Entry]]:
         """Begin to `create` a sandbox, which goes on when the request has been answered.
 
@@ -128,7 +109,7 @@ class MadeSandboxes(LoadedSandboxes):
         async with self.persistence.changing:
             self._check_creations(name)
             await self.persistence.announce(name)
-            task = asyncio.create_task(self._create_announced(name, **beginning))
+            task = asyncio.create_task(self._create_announced(name, beginning, ttl))
             self._creations[name] = task
         return name, task
 
@@ -138,8 +119,8 @@ class MadeSandboxes(LoadedSandboxes):
         if creation is not None and not creation.done():
             raise duplicate_name(name)
         if len(self._creations) >= MOST_CREATIONS:  # nobody has asked why some of them failed
-            for each in [each for each, task in self._creations.items() if task.done()]:
-                del self._creations[each]
+            going_on = {name: task for name, task in self._creations.items() if not task.done()}
+            self._creations = going_on
         if len(self._creations) >= MOST_CREATIONS:
             message = (
                 f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when"
@@ -147,9 +128,9 @@ class MadeSandboxes(LoadedSandboxes):
             )
             raise Conflict.at("name", message, "too_many_sandboxes")
 
-    async def _create_announced(self, name: str, **beginning: Any) -> Entry:
+    async def _create_announced(self, name: str, beginning: Beginning, ttl: int | None) -> Entry:
         try:
-            entry = await self.create(name, **beginning)
+            entry = await self.create(name, beginning, ttl)
             del self._creations[name]
             return entry
         finally:

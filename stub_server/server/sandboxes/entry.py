@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from secrets import token_hex
 
 import orjson
 
@@ -10,11 +12,13 @@ from ...core.ids import named_uuid
 from ...core.problem import Conflict, NotFound
 from ...engine.kept import Budget
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
+from ...settings import Settings
 from ...storage.database import Kept
 from ...storage.package import BadFile
 from ...storage.state import MOST_SNAPSHOTS, Snapshot
 from ...webhooks.inbox import Inbox
 
+_BYTES = 8  # of a generation
 MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
 NAMING = (
     "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a"
@@ -239,3 +243,37 @@ class Keyring(dict[str, str]):
         for key, owner in list(self.items()):
             if owner == sandbox and (keys is None or key in keys):
                 del self[key]
+
+
+class Generations:
+    """Draws the generations of one server's sandboxes. Of all that ever have one name, each has
+    credentials of its own: tokens, seeded keys, the control key and pay links are made from name
+    and generation, so a new one ends all of them at once.
+
+    On a public server they are random. On a plain one each follows from the seed, the name and the
+    one before, so that tests are repeatable; the first one of a name is empty.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._is_public, self._seed = settings.is_public, settings.seed
+        self._next: dict[str, str] = {}  # by the names of deleted sandboxes
+
+    def first(self, name: str) -> str:
+        """The generation of a new sandbox."""
+        if self._is_public:
+            return token_hex(_BYTES)
+        return self._next.get(name, "")
+
+    def after(self, name: str, generation: str) -> str:
+        """The generation that follows another one."""
+        if self._is_public:
+            return token_hex(_BYTES)
+        return sha256(f"{self._seed}/{name}/{generation}".encode()).hexdigest()[: 2 * _BYTES]
+
+    def delete(self, name: str, generation: str) -> None:
+        """The sandbox is deleted: the next one of its name has another generation."""
+        self._next[name] = self.after(name, generation)
+
+    def take_back(self, name: str, generation: str) -> None:
+        """The sandbox was never used: the next one of its name has this generation again."""
+        self._next[name] = generation

@@ -12,8 +12,7 @@ from ...core.slices import BackgroundWorker
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage import sql
 from ...storage.database import StoreError
-from .entry import Entry, Keyring, folded, is_name, keys_of
-from .generations import Generations
+from .entry import Entry, Generations, Keyring, folded, is_name, keys_of
 from .pending import Pending
 from .persistence import Persistence
 
@@ -79,16 +78,6 @@ class LoadedSandboxes:
         for entry in list(self._entries.values()):
             self._has_expired(entry)
         return list(reversed(self._entries.values()))
-
-    def seeded_owner(self, unique: str, value: str) -> str | None:
-        """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
-        sandbox = self.find(self.keyring.get(value, ""))
-        if sandbox is None:
-            return None
-        key = sandbox.store.api_keys.holder(unique, value)
-        if key not in sandbox.origin.seeded_keys:
-            return None
-        return sandbox.name
 
     def sandboxes(self) -> list[Sandbox]:
         """The sandboxes that are in memory, those made first first."""

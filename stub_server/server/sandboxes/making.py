@@ -1,4 +1,10 @@
-"""Makes sandboxes from scenarios and files, empty ones, and what each has beside its state."""
+"""Makes sandboxes of scenarios, files and stores, empty ones, and what each has beside it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import orjson
 
 from ...core.clock import Clock
 from ...core.ids import Ids
@@ -13,13 +19,31 @@ from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
-from ...storage.admitting import Admitted, admit, read_lines
+from ...storage import sql
+from ...storage.admitting import Admitted, Contents, admit, read_lines
+from ...storage.database import Damage, Kept, KeptState, Session, StoreError
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
-from ...storage.package import unpack
-from ...storage.reading import Empty, Reader
+from ...storage.package import BadFile, unpack
+from ...storage.reading import Empty, Reader, Rewrite
+from ...storage.state import Snapshot
 from ...webhooks.inbox import Inbox
-from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Snapshots
+from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots
+from .pending import Stored
+
+
+class Beginning(NamedTuple):
+    """How a sandbox begins, where that is not as at the server's start: at an instant (ms) at which
+    its clock is frozen or not, and with other `settings`.
+    """
+
+    scenario: str | None = None
+    seed: int | None = None
+    clock: tuple[int, bool] | None = None
+    settings: Body | None = None
+
+
+AS_AT_THE_START = Beginning()
 
 
 class SandboxFactory:
@@ -56,22 +80,19 @@ class SandboxFactory:
         self,
         name: str,
         generation: str,
-        scenario: str | None = None,
-        seed: int | None = None,
-        now: int | None = None,
+        beginning: Beginning = AS_AT_THE_START,
     ) -> Sandbox:
-        """A sandbox without records; what it is to begin with (`now` in ms) is as at the server's
-        start where it is not given.
-        """
-        settings = self.settings
+        """A sandbox without records."""
+        settings, seed, now = self.settings, beginning.seed, self.settings.now
         if seed is None:
             seed = settings.seed
-        if now is None:
-            now = settings.now
+        if beginning.clock is not None:
+            now = beginning.clock[0]
         clock = Clock(now)
         ids = Ids(seed, self.rules.secret, name, repeats=not settings.is_public)
         log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        origin = Origin(seed, scenario or settings.scenario, self.rules.settings)
+        scenario = beginning.scenario or settings.scenario
+        origin = Origin(seed, scenario, self.rules.settings)
         sandbox = Sandbox(
             name=name,
             origin=origin,
@@ -95,7 +116,8 @@ class SandboxFactory:
         """
 
         def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
-            return self.empty(name or own_name, generation, self.permitted(scenario), seed)
+            beginning = Beginning(self.permitted(scenario), seed)
+            return self.empty(name or own_name, generation, beginning)
 
         return empty
 
@@ -115,14 +137,9 @@ class SandboxFactory:
         """
         lines = unpack(file, check_line)
         _, header = next(lines)  # a file without one is refused
-        contract, shared = header["contract"]["digest"], Body()
         rewrite = adopted(anew=not header["secrets"], abroad=abroad)
         empty = self.carried(generation, name)
-
-        def begin(head: Body) -> Reader:
-            return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
-
-        contents = read_lines(lines, begin)
+        contents = self._contents(lines, empty, rewrite, header["contract"]["digest"])
         sandbox = contents.own.sandbox
         if not sandbox.clock.frozen:  # it continues from the instant of the export
             sandbox.clock.set(sandbox.clock.resumed())
@@ -134,11 +151,75 @@ class SandboxFactory:
         sandbox.status.held_before = SILENT
         return found
 
+    def open(
+        self, session: Session, number: int, kept: Kept, holder: int
+    ) -> tuple[Stored, Sequence[Snapshot]]:
+        """A sandbox of a store, and its snapshots.
+
+        Raises StoreError, and Damage where they are not as they were written.
+        """
+        about = orjson.loads(kept.about)
+        empty, rewrite = self.carried(about["generation"]), adopted(anew=False)
+        try:
+            states = sql.states(session, number)
+            lines = _lines(session, number, kept, states)
+            contents = self._contents(lines, empty, rewrite, about["contract"], trusted=True)
+            sandbox, snapshots = admit(contents, trusted=True)
+        except ValueError as error:
+            raise _unreadable(error) from None
+        if kept.newest or holder:  # no ids of requests that an earlier process has given
+            sandbox.ids.requests = Random(
+                f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}"
+            )
+        sandbox.status.held_before = about["held"]
+        entry = Entry(
+            sandbox,
+            about["parent"],
+            about["on_first_use"],
+            kept.created_at,
+            kept.last_used_at,
+            kept.expires_at,
+            *self.belongings(),
+            about["incarnation"],
+            about["origin_events"],
+            keys=sql.keys_of(session, number),
+        )
+        # what follows is for the served contract: then its lines are of several, which has no name
+        contract = about["contract"] if about["contract"] == self.contract else ""
+        base, size = states[0], sql.size_of_steps(session, number)
+        stored = Stored(
+            entry, number, contract, base.step, base.size, kept.chain, kept.newest, size
+        )
+        return stored, snapshots
+
+    def _contents(
+        self,
+        lines: Iterable[tuple[str, Any]],
+        empty: Empty,
+        rewrite: Rewrite,
+        contract: str,
+        *,
+        trusted: bool = False,
+    ) -> Contents:
+        """What lines have of one sandbox and its snapshots, of a contract unless they name another.
+
+        What is `trusted` fits the contract of which it was stored.
+        """
+        shared = Body()
+
+        def begin(head: Body) -> Reader:
+            own, fitting = head.pop("contract", contract), None
+            if not trusted or own != self.contract:
+                fitting = Fitting(self.rules, own)
+            return Reader(empty, rewrite, fitting, shared)
+
+        return read_lines(lines, begin)
+
     def make(
         self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
     ) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
-        sandbox = self.empty(name, generation, scenario, seed)
+        sandbox = self.empty(name, generation, Beginning(scenario, seed))
         self.seeding.fill(sandbox)
         return self._own(sandbox)
 
@@ -178,3 +259,25 @@ class SandboxFactory:
         derive_signing_keys(sandbox)
         sandbox.status.held_before = sandbox.events.raised
         return sandbox
+
+
+def _lines(
+    session: Session, number: int, kept: Kept, states: Sequence[KeptState]
+) -> Iterator[tuple[str, Any]]:
+    """The lines of a sandbox, and then of its snapshots, as those of a file. Raises Damage."""
+    for state in states:
+        if state.name:
+            yield "snapshot", orjson.loads(state.about)
+        for line in sql.lines(session, state):
+            yield from orjson.loads(line).items()
+        if not state.name:
+            for line in sql.steps_of(session, number, kept, state):
+                yield from orjson.loads(line).items()
+
+
+def _unreadable(error: ValueError) -> Exception:
+    """What is raised where lines are damaged, or do not fit the contract."""
+    if not isinstance(error, BadFile) or error.kind == "damaged":
+        return Damage(f"its lines cannot be read: {error}")
+    reasons = "\n  ".join(error.reasons)
+    return StoreError(f"does not fit the contract that is served:\n  {reasons}")

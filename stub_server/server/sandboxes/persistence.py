@@ -32,7 +32,6 @@ from ...storage.state import Snapshot
 from .commits import PAUSE, Commits
 from .entry import Entry, keys_of
 from .making import SandboxFactory
-from .opening import opened
 from .pending import Pending, Stored
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
@@ -99,7 +98,7 @@ class Persistence(Commits):
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
                 sql.commit(session, [Change(number, ends=number)], self.store.holder)
                 return None
-            return opened(self.factory, session, number, kept, self.store.holder)
+            return self.factory.open(session, number, kept, self.store.holder)
 
     @contextmanager
     def _naming(self, what: str) -> Iterator[None]:

@@ -28,6 +28,7 @@ from ...storage.package import read_file
 from ...storage.state import Snapshot
 from .creating import MOST, MadeSandboxes
 from .entry import Entry, folded, keys_of, records_of
+from .making import AS_AT_THE_START, Beginning
 
 
 class Sandboxes(MadeSandboxes):
@@ -141,34 +142,16 @@ class Sandboxes(MadeSandboxes):
 
     # -- one in place of another
 
-    async def reset(
-        self,
-        name: str,
-        scenario: str | None = None,
-        seed: int | None = None,
-        now: int | None = None,
-        settings: Body | None = None,
-    ) -> Sandbox:
-        """Seed a sandbox again, with its present scenario and seed unless others are given.
-
-        `now` freezes the clock at that instant; without it the clock is as it began. `settings` are
-        those that differ from the ones that it began with. Raises NotFound.
-        """
+    async def reset(self, name: str, beginning: Beginning = AS_AT_THE_START) -> Sandbox:
+        """Seed a sandbox again, as it began where nothing else is given. Raises NotFound."""
         origin = self.entry(name).sandbox.origin
-        first_clock = origin.first_clock
-        if now is not None:
-            first_clock = (now, True)
-        sandbox = await self._seeded(
-            self.factory.empty(
-                name,
-                origin.generation,
-                scenario or origin.scenario,
-                origin.seed if seed is None else seed,
-                None if first_clock is None else first_clock[0],
-            ),
-            first_clock,
-            origin.first_settings._replace(**(settings or {})),
+        again = Beginning(
+            beginning.scenario or origin.scenario,
+            origin.seed if beginning.seed is None else beginning.seed,
+            beginning.clock or origin.first_clock,
+            origin.first_settings._asdict() | (beginning.settings or {}),
         )
+        sandbox = await self._seeded(name, origin.generation, again)
         return (await self._replace(name, sandbox)).sandbox
 
     async def import_(
