@@ -182,14 +182,13 @@ async def _completed(session: Session, found: Json) -> Json:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
     if "certificate" in found:
         certificate = found["certificate"]
-        rules = [_rule(each) for each in certificate["rules"] if each["result"] in _NOT_PASSED]
-        return {"certificate": {**certificate, "rules": []}, "rules": rules}
+        shown: Json = {"certificate": {**certificate, "rules": []}}
+        for rule in certificate["rules"]:
+            if rule["result"] in _NOT_PASSED:
+                said = f"{rule['result']}, as {rule['received']}."
+                shown[rule["id"]] = f"{said} {rule['advice'] or ''}".rstrip()
+        return shown
     return found
-
-
-def _rule(rule: Json) -> str:
-    """A rule of a certificate, whole."""
-    return "; ".join(f"{name}: {value}" for name, value in rule.items() if isinstance(value, str))
 
 
 async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
