@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ..core.members import given
 from ..core.record import Body
 from ..server.request import COMMAND
-from .options import LOCAL, Refusing, Unusable, key_headers, show
+from .options import Refusing, Unusable, key_headers, show
 
 if TYPE_CHECKING:
     import httpx2
@@ -59,16 +59,6 @@ class Target:
     def base(self) -> str:
         """The address of the sandbox, without a slash at the end."""
         return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
-
-    @property
-    def flags(self) -> str:
-        """The flags with which another command asks the same sandbox, with a space before each."""
-        flags = ""
-        if self.server != LOCAL:
-            flags += f" --server {self.server}"
-        if self.sandbox != "default":
-            flags += f" --sandbox {self.sandbox}"
-        return flags
 
     def show(self, answer: Any, text: str) -> None:
         """Print an answer as JSON, or its text for people, as the user asked for."""
