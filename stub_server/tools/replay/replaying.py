@@ -5,7 +5,6 @@ at their times.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -94,10 +93,6 @@ class Session:
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
         self._callers = Callers(self._app.server.tokens)
-        self._difference = partial(
-            difference,
-            other_file=about["behaviour"]["scenario"] not in known_scenarios(),
-        )
         self._ended: list[Trace] = []
         self._serve(about["behaviour"]["rate_limit"])
 
@@ -194,7 +189,7 @@ class Session:
         sent = await self._send(request)
         if is_skipped:
             return ""
-        diff = self._difference(request, sent, is_running=not self._sandbox().clock.frozen)
+        diff = difference(request, sent)
         if not diff:
             sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
         return diff
