@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +146,14 @@ def json_argument(text: str, what: str) -> Body:
 
     Raises UsageError, Unusable.
     """
-    import json
+    import orjson
 
     content: str | bytes = text
     if text == "-" or text.startswith("@"):
         content = read_file(Path(os.path.expanduser(text.removeprefix("@"))))
-    try:
-        value = json.loads(content)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # it can be sent
-    except (ValueError, RecursionError):
-        value = None
+    value = None
+    with suppress(ValueError):
+        value = orjson.loads(content)
     if not isinstance(value, dict):
         raise click.UsageError(
             f"{what}. Give JSON, @FILE for JSON in a file, or - for standard input."
