@@ -11,7 +11,7 @@ from ...core.members import given
 from ...server.layers.inside import Reply
 from ...server.request import CONTROL
 from .session import Json, Refused, Session, Wrong, path_of_api, segment
-from .texts import Result, body_lines, facts_of, opened, refusal
+from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _NAME_OF_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII).fullmatch
@@ -35,20 +35,13 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
             raise
         await session.enter(sandbox)  # the sandbox of this session was deleted
         found = await session.credentials()
-    clock = await session.get("/clock")
-    has = []
-    for name in ("projects", "plans", "customers", "orders", "subscriptions"):
-        has.append(
-            f"{opened(await session.get(f'/v2/{name}', limit=1))['pagination']['total']:,} {name}"
-        )
+    health = await session.get("/health")
     ids = given(**found["sample"])
     order = await _order(session, ids)
     lines = [
-        (
-            f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}:"
-            f" {', '.join(has)}."
-        ),
-        f"Its clock shows {clock['now']}. Base URL: {found['base_url']}",
+        f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}, scenario"
+        f" {health['scenario']}.",
+        f"Its clock shows {health['now']}. Base URL: {found['base_url']}",
         f"Authorization: Bearer {found['jwt']}",
         *_in_python(session, found["base_url"]),
         *body_lines(ids),

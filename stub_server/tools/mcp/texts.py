@@ -4,11 +4,11 @@ import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 import orjson
 
 from ...contract.redaction import Redactor
+from ...core.members import given
 from ...core.text import shortened
 from ...server.layers.inside import Reply
 from .session import Json
@@ -190,13 +190,10 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
 
 def _arguments(call: Json) -> Json:
     """A call as the arguments of call_api."""
-    found: Json = {"method": call["method"], "path": call["path"]}
-    headers = dict(call["headers"])
-    headers.pop("content-type", None)
+    path = call["path"]
     if call["query"]:
-        found["query"] = dict(parse_qsl(call["query"]))
-    if call["body"]:
-        found["body"] = call["body"]
-    if headers:
-        found["headers"] = headers
-    return found
+        path += f"?{call['query']}"
+    headers = {name: value for name, value in call["headers"].items() if name != "content-type"}
+    return given(
+        method=call["method"], path=path, body=call["body"] or None, headers=headers or None
+    )
