@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..tools.verify.observed import Watching
     from ..tools.verify.options import Options
 
-_OF_RECORDED = frozenset(
-    ("url", "token", "har", "overlays", "reports", "baseline", "write_overlay")
-)
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
 
 
@@ -52,7 +49,6 @@ def verify(
 
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
-        _check_sends_nothing()
         report = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None:
@@ -131,19 +127,6 @@ def _sent(
     if file is not None:
         write_private(file, archive_of(recorded))
     return report
-
-
-def _check_sends_nothing() -> None:
-    """Refuse options that have no effect with --har. Raises UsageError."""
-    context = click.get_current_context()
-    given = []
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        is_typed = source == click.core.ParameterSource.COMMANDLINE
-        if is_typed and parameter.name not in _OF_RECORDED:
-            given.append(parameter.opts[0])
-    if given:
-        raise click.UsageError(f"With --har nothing is sent: leave out {', '.join(given)}.")
 
 
 def _host(url: str) -> str:
