@@ -173,8 +173,10 @@ def ready_draft(path: Path, server: Server) -> Path:
     return Path(draft.name)
 
 
-def remove_ready_file(path: Path) -> None:
-    """Remove the ready file, unless another server has replaced it."""
+def remove_ready_file(path: Path, draft: Path | None) -> None:
+    """Remove the ready file, or its draft, unless another server has replaced it."""
+    if draft is not None:
+        draft.unlink(missing_ok=True)
     with suppress(OSError, ValueError):
         if orjson.loads(path.read_bytes())["pid"] == os.getpid():
             path.unlink()
@@ -222,16 +224,16 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
         log = RequestLog(settings.log, url="" if settings.is_public else settings.url)
         app.server.listeners.append(log.start())
     try:
-        _on_signals(server.stop, *STOPPING)
+        _on_signals(server.handle_exit, *STOPPING)
         if settings.ready_file is not None:  # to be refused before anything is printed
-            ready_draft(settings.ready_file, app.server).unlink()
+            server.draft = ready_draft(settings.ready_file, app.server)
         _show_banner(app, settings)
         calm_collector()
         sys.setswitchinterval(HANDOVER)
         server.run([*listeners])
     finally:
         if settings.ready_file is not None:
-            remove_ready_file(settings.ready_file)
+            remove_ready_file(settings.ready_file, server.draft)
         app.sandboxes.persistence.close()  # of a server that has not come so far as to be stopped
         if log is not None:
             log.close(server.stopped_by)
@@ -252,35 +254,20 @@ class _Server(uvicorn.Server):
     """uvicorn, which informs the application at once of a signal to stop, and others once it
     answers.
 
-    `stopped_by` is the name of a signal, or `idle`.
+    `stopped_by` is the name of a signal, or `idle`; `draft` becomes the ready file.
     """
 
     def __init__(self, app: Application, settings: Settings) -> None:
         self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
         super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
+        self.draft: Path | None = None
         self._used, self._all_is_due, self._quiet_ticks = monotonic(), False, 0
-
-    def stop(self, sig: int, frame: FrameType | None) -> None:
-        """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
-
-        uvicorn raises those that it took again when it has stopped.
-        """
-        if self.should_exit:
-            return
-        self.stopped_by = self.stopped_by or signal.Signals(sig).name
-        if self.started:
-            self.handle_exit(signal.SIGTERM, frame)
-            return
-        self._app.server.closing.set()
-        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self._settings.ready_file is not None:
-            ready_draft(self._settings.ready_file, self._app.server).replace(
-                self._settings.ready_file
-            )
+        if self.draft is not None and self._settings.ready_file is not None:
+            self.draft.replace(self._settings.ready_file)
         if self._settings.stop_after_idle is not None:
             self._app.server.listeners.append(self._note_use)
 
@@ -321,10 +308,15 @@ class _Server(uvicorn.Server):
         gc.collect(age)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. After the first SIGTERM a proxy has time to notice; a second one stops at once."""
+        """Stop. After a first signal that is no Ctrl-C a proxy has time to notice; a second one
+        stops at once.
+
+        uvicorn would leave the store open at a second Ctrl-C, and raise signals again at its end.
+        """
         closing = self._app.server.closing
         self.stopped_by = self.stopped_by or signal.Signals(sig).name
-        if sig == signal.SIGTERM and closing.drain and not closing.is_announced:
+        waits = self.started and sig != signal.SIGINT and closing.drain
+        if waits and not closing.is_announced:
             closing.is_announced = True
             loop = asyncio.get_running_loop()
             loop.call_soon_threadsafe(loop.call_later, closing.drain, closing.set)
@@ -332,8 +324,7 @@ class _Server(uvicorn.Server):
             loop.call_soon_threadsafe(loop.call_later, last, self.handle_exit, sig, None)
             return
         closing.set()
-        if not self.should_exit:  # a second Ctrl-C would have uvicorn leave the store open
-            super().handle_exit(sig, frame)
+        self.should_exit = True
 
 
 def calm_collector() -> None:
