@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 refused, 2 usage or no server.
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -21,7 +20,6 @@ from .asking import show_list
 from .options import json_argument, read_file, yaml_text
 from .running_server import Away, Refused, Target
 
-_PAGE = 100
 _PAUSE = 0.2  # seconds between two questions of `wait`
 _LONGEST_CREATION = 600.0  # seconds
 
@@ -149,7 +147,7 @@ def wait(target: Target, url: str | None, timeout: float) -> None:
 
 def show_request(target: Target, ident: str, commands: bool) -> None:
     """Show a request with its answer, what it did and how to send it again."""
-    found = _one(target, ident, 1, commands, lambda _: True)
+    found = _one(target, ident, limit=1, commands=commands)
     if found is None:
         raise click.ClickException("the journal has no requests to the API.")
     target.show(found, _request_text(found["request"]))
@@ -174,24 +172,21 @@ def verify_requests(target: Target, expected: str) -> None:
 
 def explain(target: Target, ident: str, commands: bool) -> None:
     """Explain a rejected request and suggest a fix."""
-    answer = _one(target, ident, _PAGE, commands, lambda request: (request["status"] or 0) >= 400)
+    answer = _one(target, ident, limit=1, commands=commands, status="4xx")
     if answer is None:
-        raise click.ClickException(f"none of the newest {_PAGE} requests was refused.")
+        raise click.ClickException("no request was refused.")
     found = answer["request"]["explanation"]
     target.show(found, _explanation_text(answer["request"]))
     sys.exit(1 if found is not None and found["nearest"] is None else 0)
 
 
-def _one(
-    target: Target, ident: str, limit: int, commands: bool, is_wanted: Callable[[Body], bool]
-) -> Body | None:
-    """A request whole, by its id; for `last` the newest one that is wanted, or None."""
+def _one(target: Target, ident: str, **query: Any) -> Body | None:
+    """A request whole, by its id; for `last` the newest one that a query finds, or None."""
     if ident == "last":
-        query = {"limit": limit, "commands": commands}
-        newest = target.control("GET", "/requests", params=query)["requests"]
-        ident = next((request["id"] for request in newest if is_wanted(request)), "")
-    if not ident:
-        return None
+        newest = target.control("GET", "/requests", params=given(**query))["requests"]
+        if not newest:
+            return None
+        ident = newest[0]["id"]
     found: Body = target.control("GET", f"/requests/{quote(ident, safe='')}")
     return found
 

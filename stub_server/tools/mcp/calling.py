@@ -267,13 +267,14 @@ async def refused(session: Session, answer: Reply) -> Result:
     """A refusal with what the journal has of it: its explanation, and whether the request changed
     something.
     """
-    request: Json | None = None
+    request = None
     if session.sandbox is not None:
         with suppress(Refused):
             request = await _in_journal(session, answer)
+    said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
     if request is None:
-        return refusal(answer, None)
-    result = refusal(answer, request.get("explanation"))
+        return refusal(said, None)
+    result = refusal(said, request.get("explanation"))
     if request["status"] is None:
         sent = f"{request['method']} {request['path']}, request {request['id']}"
         result.lines = [f"{sent}: no answer arrived ({request['simulated']})."]

@@ -10,7 +10,6 @@ import orjson
 from ...contract.redaction import Redactor
 from ...core.members import given
 from ...core.text import shortened
-from ...server.layers.inside import Reply
 from .session import Json
 
 LISTED = 5  # entries of a list that are shown
@@ -164,9 +163,8 @@ def facts_of(value: Any, *, is_inside: bool = False) -> Any:
 # -- refusals
 
 
-def refusal(answer: Reply, explanation: Json | None) -> Result:
-    """A refusal with its reason, and with the calls that work."""
-    said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
+def refusal(said: Json, explanation: Json | None) -> Result:
+    """A refusal by its body, with its reason, and with the calls that work."""
     found = explanation or {"nearest": None}
     lines = [
         *body_lines(said, _VIOLATIONS),

@@ -15,7 +15,6 @@ from ...core.record import Body
 from ...data.scenario import known_scenarios
 from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
-from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
 from ...storage.admitting import Contents, admit
@@ -210,17 +209,14 @@ class Session:
 
     def _headers(self, request: Trace, body: bytes) -> dict[str, str]:
         headers: dict[str, str] = dict(request.headers)
-        is_refused = request.code == "admin_key_required"
         if "authorization" in headers:
             headers["authorization"] = self._callers.credential(self._sandbox(), request)
         if "content-length" in headers:
             headers["content-length"] = str(len(body))
         if headers.get(_CONTROL) == REDACTED:
             headers[_CONTROL] = self._app.server.sandboxes.control_key(self.name)
-            if is_refused and opens(request.path):
-                headers[_CONTROL] = "another"
         if headers.get(_ADMIN) == REDACTED:
-            headers[_ADMIN] = "another" if is_refused else _KEY
+            headers[_ADMIN] = _KEY
         # its credential named it, or this header
         if not request.is_prefixed and self.name != DEFAULT:
             headers.setdefault("x-sandbox", self.name)
