@@ -166,7 +166,6 @@ def write_private(file: Path, data: bytes) -> None:
 
     Raises Unusable.
     """
-    import stat
     import sys
 
     if str(file) == "-":
@@ -175,9 +174,8 @@ def write_private(file: Path, data: bytes) -> None:
         return
     try:
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            # an existing file, and not a device such as /dev/null
-            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):
-                os.chmod(file, 0o600)
+            if file.is_file():  # which may have been there, and not a device such as /dev/null
+                file.chmod(0o600)
             out.write(data)
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None

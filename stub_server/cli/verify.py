@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Set
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -201,15 +202,10 @@ def _serve(target: str, port: int, watching: Watching) -> None:
     from .listening import listen
 
     server = uvicorn.Server(Proxy(target, watching.passed, watching.archive).config())
-
-    def end(*_: object) -> None:
-        server.should_exit = True
-
-    with listen(Settings(port=port)) as listeners:
+    # uvicorn raises again what has ended it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with listen(Settings(port=port)) as listeners, suppress(KeyboardInterrupt):
         address = f"http://{LOOPBACK}:{listeners[0].getsockname()[1]}"
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # before uvicorn takes them, and when it raises again what has ended it
-            signal.signal(number, end)
         click.echo(
             f"{address} passes requests on to {printable(target)}. {address}{OWN} lists"
             " them. Ctrl-C reports."

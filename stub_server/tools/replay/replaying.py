@@ -2,7 +2,7 @@
 at their times.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,6 @@ from .recorded import is_sent, last_step, name_of, reasons, seen
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
-_MOST_IDS = 20  # of the requests that were skipped for one reason
 _MOST_DIFFS = 5  # that are shown whole
 
 
@@ -133,7 +132,7 @@ class Session:
         """
         await self._begin()
         same, unsent, diffs = 0, 0, list[Body]()
-        skipped, differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        skipped, differing = Counter[str](), defaultdict[str, list[str]](list)
         for number, request in enumerate(self._requests, 1):
             reason, diff = self._skipped.get(request.id), ""
             reason = reason or self._steps.reason(request)
@@ -146,7 +145,7 @@ class Session:
                 reason, diff = None, f"--- recorded\n+++ replayed\n{error}"
                 unsent = len(self._requests) - number
             if reason is not None:
-                skipped[reason].append(request.id)
+                skipped[reason] += 1
             elif diff:
                 differing[name_of(request)].append(request.id)
                 diffs.append(
@@ -156,16 +155,13 @@ class Session:
                 same += 1
             if unsent:
                 break
-        by_reason = {}
-        for reason, idents in skipped.items():
-            by_reason[reason] = {"count": len(idents), "ids": idents[:_MOST_IDS]}
         return {
             "ok": not diffs,
             "requests": len(self._requests),
             "same": same,
-            "aside": sum(map(len, skipped.values())),
+            "aside": skipped.total(),
             "unsent": unsent,
-            "aside_by_reason": by_reason,
+            "aside_by_reason": dict(skipped),
             "differing": dict(differing),
             "contract": self._contract if self._fitting.is_other else None,
             "diffs": diffs[:_MOST_DIFFS],
