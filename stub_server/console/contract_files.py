@@ -2,14 +2,14 @@
 and an ETag.
 """
 
-import asyncio
 import gzip
 import hashlib
 import weakref
+from asyncio import Lock, to_thread
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Hashable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from textwrap import indent
 
 import orjson
@@ -73,7 +73,7 @@ class Shelf:
     """
 
     def __init__(self) -> None:
-        self._making = asyncio.Lock()
+        self._making = Lock()
         self._made: OrderedDict[Key, bytes] = OrderedDict()
 
     async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> bytes:
@@ -102,16 +102,21 @@ class File:
     shelf: Shelf
 
     @cached_property
-    def _whole(self) -> bytes:
-        return orjson.dumps({key: value for key, value in self.data.items() if key != NAMED})
+    def _whole(self) -> Json:
+        """The contract with named examples of paths."""
+        raw = {key: value for key, value in self.data.items() if key != NAMED}
+        data: Json = orjson.loads(orjson.dumps(raw))
+        name_examples_of_paths(data)
+        return data
 
     async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
         log, is_live = work.sandbox.log, _sees_records(work, self.origins)
         part = Slice.of(work.request.query, self.data)
         key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
-        body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
-        digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
+        text = await self.shelf.take((id(self), part), partial(to_thread, self._text, part))
+        body = await self.shelf.take(key, partial(self._made, work, text, is_live=is_live))
+        digest = (await to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
         accepted = work.request.headers.get(b"accept-encoding", b"").decode("latin-1")
         is_packed = parse_accept_header(accepted).quality("gzip") > 0
         etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
@@ -124,71 +129,47 @@ class File:
         if digest in asked or asked == b"*":
             return Answer(304, headers)
         if is_packed:
-            packing = partial(asyncio.to_thread, gzip.compress, body, 6, mtime=0)
+            packing = partial(to_thread, gzip.compress, body, 6, mtime=0)
             body = await self.shelf.take((*key, b"gzip"), packing)
             headers.append((b"content-encoding", b"gzip"))
         return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
-    async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
-        """The file with the records of a sandbox, or with the examples of the contract."""
-        data = self._contract(work, stand_ins(work.sandbox) if is_live else {})
-        data = data if part is None else part.cut(data)
+    def _text(self, part: Slice | None) -> bytes:
+        """The contract, or a part of it, as it is for strangers to this server."""
+        text = orjson.dumps(self._whole if part is None else part.cut(self._whole))
         if self.media == b"application/json":
-            return orjson.dumps(data)
-        text: bytes = await work.server.sandboxes.worker.in_slices(_as_yaml(data))
-        return text
+            return text
+        return "".join(_as_yaml(orjson.loads(text))).encode()
 
-    def _contract(self, work: Work, found: Mapping[str, str]) -> Json:
-        """The contract of a sandbox's server, with the ids that were found in place of its own."""
-        body, url = self._whole, work.server.settings.url
+    async def _made(self, work: Work, text: bytes, *, is_live: bool) -> bytes:
+        """The file with the address of the server, and with the ids of a sandbox's records."""
+        url, found = work.server.settings.url, stand_ins(work.sandbox) if is_live else {}
         changes = replacements(self.named, found)
         for example in self.named.get("baseUrl", ()):
             changes[f"{example}/s/".encode()] = _OTHERS
             changes[example.encode()] = (url + work.prefix).encode()
         changes[_OTHERS] = f"{url}/s/".encode()
         for old, new in changes.items():
-            body = body.replace(old, new)
-        data = orjson.loads(body)
-        name_examples_of_paths(data)
-        return data
+            text = text.replace(old, new)
+        return text
 
 
-def _as_yaml(data: Json) -> Generator[None, None, bytes]:
-    """The contract as YAML, in slices."""
-    parts: list[str] = []
-    for text in _pieces(data):
-        parts.append(text)
-        yield
-    return "".join(parts).encode()
-
-
-def _pieces(data: Json, depth: int = 0) -> Iterator[str]:
+def _as_yaml(data: Json, depth: int = 0) -> Iterator[str]:
+    """The contract as YAML, in parts: to write all of it in one go would hold others up."""
     for key, value in data.items():
-        if depth < _SPLIT and isinstance(value, dict) and value:
-            yield indent(_yaml_of(key, b"{}").replace(" {}", ""), "  " * depth)
-            yield from _pieces(value, depth + 1)
-        else:
-            yield indent(_yaml_of(key, orjson.dumps(value)), "  " * depth)
-
-
-@lru_cache(maxsize=4_096)  # what is of no sandbox is the same every time
-def _yaml_of(key: str, value: bytes) -> str:
-    return str(
-        yaml.dump(
-            {key: orjson.loads(value)},
-            Dumper=_Dumper,
+        is_split = depth < _SPLIT and isinstance(value, dict) and value
+        written = yaml.dump(
+            {key: {} if is_split else value},
+            Dumper=yaml.CSafeDumper,
             sort_keys=False,
             allow_unicode=True,
             width=120,
         )
-    )
-
-
-class _Dumper(yaml.CSafeDumper):
-    """YAML without anchors: every value is written where it is used."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
+        if is_split:
+            yield indent(written.replace(" {}", ""), "  " * depth)
+            yield from _as_yaml(value, depth + 1)
+        else:
+            yield indent(written, "  " * depth)
 
 
 def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dict[str, File]:
