@@ -4,12 +4,10 @@ and an ETag.
 
 import gzip
 import hashlib
-import weakref
-from asyncio import Lock, to_thread
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
+from asyncio import to_thread
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache
 from textwrap import indent
 
 import orjson
@@ -30,10 +28,8 @@ from .slices import Slice
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
-_MOST = 64  # files that are kept
+_MOST = 16  # texts that are kept, and as many compressed ones
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
-
-Key = tuple[Hashable, ...]
 
 
 def _sees_records(work: Work, origins: Origins) -> bool:
@@ -65,29 +61,6 @@ def _sees_records(work: Work, origins: Origins) -> bool:
     return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
-class Shelf:
-    """The files of a server: each is made once for a state of a sandbox, and once for strangers;
-    so is the compressed one.
-
-    One is made at a time.
-    """
-
-    def __init__(self) -> None:
-        self._making = Lock()
-        self._made: OrderedDict[Key, bytes] = OrderedDict()
-
-    async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """The file of a key, made unless it is kept."""
-        if key not in self._made:
-            async with self._making:
-                if key not in self._made:
-                    self._made[key] = await make()
-        self._made.move_to_end(key)
-        if len(self._made) > _MOST:
-            self._made.popitem(last=False)
-        return self._made[key]
-
-
 @dataclass(frozen=True, eq=False)
 class File:
     """One file: the contract as JSON or YAML.
@@ -99,10 +72,9 @@ class File:
     media: bytes
     named: Mapping[str, list[str]]
     origins: Origins
-    shelf: Shelf
 
     @cached_property
-    def _whole(self) -> Json:
+    def whole(self) -> Json:
         """The contract with named examples of paths."""
         raw = {key: value for key, value in self.data.items() if key != NAMED}
         data: Json = orjson.loads(orjson.dumps(raw))
@@ -111,11 +83,10 @@ class File:
 
     async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
-        log, is_live = work.sandbox.log, _sees_records(work, self.origins)
-        part = Slice.of(work.request.query, self.data)
-        key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
-        text = await self.shelf.take((id(self), part), partial(to_thread, self._text, part))
-        body = await self.shelf.take(key, partial(self._made, work, text, is_live=is_live))
+        part, prefix = Slice.of(work.request.query, self.data), work.prefix.encode()
+        found = stand_ins(work.sandbox) if _sees_records(work, self.origins) else {}
+        url = work.server.settings.url.encode()
+        body = await to_thread(self._of_sandbox, part, url, url + prefix, found)
         digest = (await to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
         accepted = work.request.headers.get(b"accept-encoding", b"").decode("latin-1")
         is_packed = parse_accept_header(accepted).quality("gzip") > 0
@@ -129,29 +100,36 @@ class File:
         if digest in asked or asked == b"*":
             return Answer(304, headers)
         if is_packed:
-            packing = partial(to_thread, gzip.compress, body, 6, mtime=0)
-            body = await self.shelf.take((*key, b"gzip"), packing)
+            body = await to_thread(_packed, body)
             headers.append((b"content-encoding", b"gzip"))
         return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
-    def _text(self, part: Slice | None) -> bytes:
-        """The contract, or a part of it, as it is for strangers to this server."""
-        text = orjson.dumps(self._whole if part is None else part.cut(self._whole))
-        if self.media == b"application/json":
-            return text
-        return "".join(_as_yaml(orjson.loads(text))).encode()
-
-    async def _made(self, work: Work, text: bytes, *, is_live: bool) -> bytes:
-        """The file with the address of the server, and with the ids of a sandbox's records."""
-        url, found = work.server.settings.url, stand_ins(work.sandbox) if is_live else {}
-        changes = replacements(self.named, found)
+    def _of_sandbox(
+        self, part: Slice | None, server: bytes, base: bytes, found: Mapping[str, str]
+    ) -> bytes:
+        """The contract with the addresses of a server and a sandbox, and ids of its records."""
+        text, changes = _written(self, part), replacements(self.named, found)
         for example in self.named.get("baseUrl", ()):
             changes[f"{example}/s/".encode()] = _OTHERS
-            changes[example.encode()] = (url + work.prefix).encode()
-        changes[_OTHERS] = f"{url}/s/".encode()
+            changes[example.encode()] = base
+        changes[_OTHERS] = server + b"/s/"
         for old, new in changes.items():
             text = text.replace(old, new)
         return text
+
+
+@lru_cache(_MOST)
+def _written(file: File, part: Slice | None) -> bytes:
+    """A contract, or a part of it, with its own examples."""
+    text = orjson.dumps(file.whole if part is None else part.cut(file.whole))
+    if file.media == b"application/json":
+        return text
+    return "".join(_as_yaml(orjson.loads(text))).encode()
+
+
+@lru_cache(_MOST)
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 6, mtime=0)
 
 
 def _as_yaml(data: Json, depth: int = 0) -> Iterator[str]:
@@ -174,9 +152,9 @@ def _as_yaml(data: Json, depth: int = 0) -> Iterator[str]:
 
 def contract_pages(api: Json, control: Json, base: str, origins: Origins) -> dict[str, File]:
     """`/openapi.json` and `/openapi.yaml`, and those of the control surface below its base path."""
-    named, shelf = api.get(NAMED, {}), Shelf()
+    named = api.get(NAMED, {})
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(raw, media, named, origins, shelf)
+            pages[f"{stem}.{ending}"] = File(raw, media, named, origins)
     return pages
