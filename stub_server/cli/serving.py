@@ -192,8 +192,8 @@ def ready_draft(path: Path, server: Server) -> Path:
 
 def remove_ready_file(path: Path, draft: Path | None) -> None:
     """Remove the ready file, or its draft, unless another server has replaced it."""
-    if draft is not None:
-        draft.unlink(missing_ok=True)
+    if draft is not None and draft.exists():
+        draft.unlink()
     with suppress(OSError, ValueError):
         if orjson.loads(path.read_bytes())["pid"] == os.getpid():
             path.unlink()
