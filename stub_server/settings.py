@@ -172,16 +172,15 @@ class Settings:
 
         The seed is not among them: it is the store's.
         """
-        shown = flags(self._named(_SHARED)) | {"--now": "", "--rate-limit": ""}
-        if self.now is not None:
-            shown["--now"] = iso(self.now)
-        if self.rate_limit is not None:
-            shown["--rate-limit"] = "{}/{}s".format(*self.rate_limit)
-        shown["--overlay"] = " ".join(path.name for path in self.overlays)
-        shown["--admin-key"] = "set" if self.admin_key else ""
-        shown["--jwt-secret"] = "set" if self.secret else ""
-        shown["being public"] = "set" if self.is_public else ""
-        return shown
+        also = {
+            "now": None if self.now is None else iso(self.now),
+            "rate_limit": self.rate_limit and "{}/{}s".format(*self.rate_limit),
+            "overlay": " ".join(path.name for path in self.overlays),
+            "admin_key": self.admin_key and "set",
+            "jwt_secret": self.secret and "set",
+        }
+        public = "set" if self.is_public else ""
+        return {**flags(self._named(_SHARED) | also), "being public": public}
 
     def _named(self, names: Sequence[str]) -> Body:
         """The settings of these names."""

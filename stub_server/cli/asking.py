@@ -26,19 +26,22 @@ def work_of(about: Body) -> Callable[..., None]:
 def _ask(about: Body, target: Target, **values: Any) -> None:
     """Send a request, such as `POST /orders/{order}/pay`, and print its answer.
 
-    A POST sends the arguments that the path does not name in the body, other methods in the query.
+    POST and PATCH send the arguments that the path does not name in the body, other methods in the
+    query. An argument that is an object has members of the body.
     """
     target.may_be_new = about.get("may_be_new", False)
     method, path = about["call"].split()
-    in_path, others = {"sandbox": quote(target.sandbox, safe="")}, {}
+    in_path, others = {"sandbox": quote(target.sandbox, safe="")}, Body()
     deleted = target.sandbox if "{sandbox}" in path else "all"
     for name, value in given(**values).items():
         if f"{{{name}}}" in path:
             in_path[name] = quote(str(value), safe="")
             deleted = str(value)
+        elif isinstance(value, dict):
+            others |= value
         else:
             others[name] = value
-    sent_as = "json" if method == "POST" else "params"
+    sent_as = "json" if method in ("POST", "PATCH") else "params"
     answer = target.control(method, path.format(**in_path), **{sent_as: others})
     if method == "DELETE":
         answer = {"deleted": deleted}

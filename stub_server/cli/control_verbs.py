@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 refused, 2 usage or no server.
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -15,14 +14,12 @@ import click
 
 from ..core.members import given
 from ..core.record import Body
-from ..core.text import counted
 from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
 from .asking import show_list
 from .options import json_argument, read_file, yaml_text
 from .running_server import Away, Refused, Target
 
-_PAGE = 100
 _PAUSE = 0.2  # seconds between two questions of `wait`
 _LONGEST_CREATION = 600.0  # seconds
 
@@ -52,45 +49,6 @@ def list_orders(target: Target, limit: int, status: str | None) -> None:
     """List the newest orders of a sandbox."""
     found = target.orders(**given(limit=limit, status=status))
     show_list(target, found, "id code status totalAmount paymentMethod customer.name")
-
-
-# -- the clock
-
-
-def advance(target: Target, span: Body) -> None:
-    """Advance the clock by 30d, 4mo, 12h, 15m, 10s or 1d12h, or to a date-time."""
-    answer = target.control("POST", "/clock/advance", json=span)
-    text = (
-        f"The clock shows {answer['now']}. {counted(sum(answer['counts'].values()), 'job')} ran on"
-        " the way."
-    )
-    if not answer["complete"]:
-        text += " Deliveries are still on their way."
-    target.show(answer, text)
-
-
-def set_clock(target: Target, state: str) -> None:
-    """Set the clock to a later date-time, or set it to frozen or running."""
-    change: Body = {"to": state}
-    if state in ("frozen", "running"):
-        change = {"frozen": state == "frozen"}
-    answer = target.control("PATCH", "/clock", json=change)
-    runs = "frozen" if answer["frozen"] else "running"
-    target.show(answer, f"The clock shows {answer['now']} and is {runs}.")
-
-
-# -- faults
-
-
-def add_fault(target: Target, rule: str) -> None:
-    """Add a rule from RULE."""
-    target.may_be_new = True
-    if rule.isidentifier():
-        body = {"preset": rule}
-    else:
-        body = json_argument(rule, "RULE is neither the name of a preset nor a JSON object")
-    made = target.control("POST", "/faults", json=body)
-    target.show(made, f"{made['fault']['id']} is added.")
 
 
 # -- whole sandboxes
@@ -135,23 +93,6 @@ def invite(target: Target, name: str) -> None:
     answer = {"sandbox": made["name"], **made["credentials"]}
     server = answer["base_url"].removesuffix(f"/s/{answer['sandbox']}")
     target.show(answer, _INVITATION.format(**answer, server=server))
-
-
-def rewind(target: Target, **to: Any) -> None:
-    """Restore an earlier state of a sandbox. Another rewind undoes it."""
-    _go_back(target, "/rewind", given(**to))
-
-
-def restore(target: Target, name: str) -> None:
-    """Restore the state NAME."""
-    _go_back(target, f"/snapshots/{quote(name, safe='')}/restore", {})
-
-
-def _go_back(target: Target, path: str, body: Body) -> None:
-    answer = target.control("POST", path, json=body)
-    sandbox = answer["sandbox"]
-    undo = f"stub-server rewind --to-step {sandbox['step'] - 1}{target.flags}"
-    target.show(answer, f"{sandbox['name']} shows {sandbox['now']} again. `{undo}` undoes that.")
 
 
 def import_(target: Target, file: Path, deliver: bool) -> None:
@@ -206,10 +147,10 @@ def wait(target: Target, url: str | None, timeout: float) -> None:
 
 def show_request(target: Target, ident: str, commands: bool) -> None:
     """Show a request with its answer, what it did and how to send it again."""
-    found = _one(target, ident, 1, commands, lambda _: True)
+    found = _one(target, ident, limit=1, commands=commands)
     if found is None:
         raise click.ClickException("the journal has no requests to the API.")
-    target.show(found, _request_text(found["request"], target.flags))
+    target.show(found, _request_text(found["request"]))
 
 
 def verify_requests(target: Target, expected: str) -> None:
@@ -231,24 +172,21 @@ def verify_requests(target: Target, expected: str) -> None:
 
 def explain(target: Target, ident: str, commands: bool) -> None:
     """Explain a rejected request and suggest a fix."""
-    answer = _one(target, ident, _PAGE, commands, lambda request: (request["status"] or 0) >= 400)
+    answer = _one(target, ident, limit=1, commands=commands, status="4xx")
     if answer is None:
-        raise click.ClickException(f"none of the newest {_PAGE} requests was refused.")
+        raise click.ClickException("no request was refused.")
     found = answer["request"]["explanation"]
     target.show(found, _explanation_text(answer["request"]))
     sys.exit(1 if found is not None and found["nearest"] is None else 0)
 
 
-def _one(
-    target: Target, ident: str, limit: int, commands: bool, is_wanted: Callable[[Body], bool]
-) -> Body | None:
-    """A request whole, by its id; for `last` the newest one that is wanted, or None."""
+def _one(target: Target, ident: str, **query: Any) -> Body | None:
+    """A request whole, by its id; for `last` the newest one that a query finds, or None."""
     if ident == "last":
-        query = {"limit": limit, "commands": commands}
-        newest = target.control("GET", "/requests", params=query)["requests"]
-        ident = next((request["id"] for request in newest if is_wanted(request)), "")
-    if not ident:
-        return None
+        newest = target.control("GET", "/requests", params=given(**query))["requests"]
+        if not newest:
+            return None
+        ident = newest[0]["id"]
     found: Body = target.control("GET", f"/requests/{quote(ident, safe='')}")
     return found
 
@@ -256,16 +194,13 @@ def _one(
 # -- texts for people
 
 
-def _request_text(request: Body, flags: str) -> str:
-    """A request with its answer and what it did; `flags` name its sandbox."""
+def _request_text(request: Body) -> str:
+    """A request with its answer and what it did."""
     shown = dict(request)
     curl, explanation = shown.pop("curl"), shown.pop("explanation")
     text = yaml_text(shown)
     if explanation is not None:
-        advice = (
-            f"`stub-server explain {request['id']}{flags}` shows the nearest request that succeeds."
-        )
-        text += f"\n\n{explanation['summary']}\n{advice}"
+        text += f"\n\n{explanation['summary']}"
     if curl is not None:
         text += f"\n\n{curl}"
     return text

@@ -8,7 +8,7 @@ import click
 
 from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
 from ..core.record import Body
-from .options import EXISTING, UserPath
+from .options import EXISTING, UserPath, json_argument
 
 
 def instant(text: str) -> int:
@@ -58,6 +58,20 @@ def span(text: str) -> Body:
             f"{text} is not a span, such as 30d, 4mo, 12h, 15m, 10s or 1d12h, nor a date-time."
         )
     return {"to": text}
+
+
+def clock(text: str) -> Body:
+    """What the clock is set to: a later instant, or a state."""
+    if text in ("frozen", "running"):
+        return {"frozen": text == "frozen"}
+    return {"to": text}
+
+
+def fault_rule(text: str) -> Body:
+    """A fault rule: the name of a preset, or JSON."""
+    if text.isidentifier():
+        return {"preset": text}
+    return json_argument(text, "RULE is neither the name of a preset nor a JSON object")
 
 
 def host(text: str) -> str:

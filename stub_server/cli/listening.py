@@ -1,7 +1,6 @@
 """The sockets of a server: on every address of its host, all with one port."""
 
 import errno
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -48,22 +47,20 @@ def _listeners(settings: Settings) -> Iterator[socket.socket]:
         addresses.append(("0.0.0.0", 0))  # noqa: S104 - asked for
     if settings.also_ipv6:
         addresses.append(("::1", 0))
-    bound, missing = 0, None
+    bound = 0
     for host, _, *scope in addresses:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        place = (host, bound or settings.port, *scope)
         try:
-            listener = socket.create_server(
-                (host, bound or settings.port, *scope), family=family, backlog=BACKLOG
-            )
+            listener = socket.create_server(place, family=family, backlog=BACKLOG)
         except OSError as error:
-            missing = OSError(error.errno, f"{os.strerror(error.errno or 0)} at {host}")
             if error.errno in NO_SUCH_FAMILY or (bound and not settings.port):
                 continue
-            raise missing from None
+            raise
         bound = listener.getsockname()[1]
         yield listener
-    if not bound and missing is not None:
-        raise missing
+    if not bound:
+        raise OSError(errno.EADDRNOTAVAIL, "this machine has no such address")
 
 
 def with_port(settings: Settings, listener: socket.socket) -> Settings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,18 +18,6 @@ from ..core.record import Body
 from ..core.text import printable
 from ..tools.mcp import missing
 from .options import Unusable, key_headers, read_file, show, yaml_text
-
-TOOLS: Mapping[str, Sequence[str]] = {
-    "agents": ["agents"],
-    "compose": ["compose"],
-    "github-actions": ["github-actions"],
-    "playwright": ["typescript", "playwright"],
-    "pytest": ["pytest"],
-    "schemathesis": ["schemathesis"],
-    "vite": ["typescript", "playwright", "vite"],
-    "vitest": ["typescript", "vitest"],
-}
-"""By tool the folders of `fixtures/init/` whose files are written."""
 
 
 def init(tool: str, folder: Path, as_json: bool) -> None:
@@ -44,10 +32,11 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
 
 def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
     """What is written for a tool: the content of each file in the folder."""
+    from ..contract.source import fixture
     from ..core.shipped import FIXTURES
 
     files = {}
-    for name in TOOLS[tool]:
+    for name in fixture("init-tools.yaml")[tool]:
         source = FIXTURES / "init" / name
         for file in sorted(source.rglob("*")):
             if file.is_file() and "__pycache__" not in file.parts:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +146,14 @@ def json_argument(text: str, what: str) -> Body:
 
     Raises UsageError, Unusable.
     """
-    import json
+    import orjson
 
     content: str | bytes = text
     if text == "-" or text.startswith("@"):
         content = read_file(Path(os.path.expanduser(text.removeprefix("@"))))
-    try:
-        value = json.loads(content)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # it can be sent
-    except (ValueError, RecursionError):
-        value = None
+    value = None
+    with suppress(ValueError):
+        value = orjson.loads(content)
     if not isinstance(value, dict):
         raise click.UsageError(
             f"{what}. Give JSON, @FILE for JSON in a file, or - for standard input."
@@ -167,7 +166,6 @@ def write_private(file: Path, data: bytes) -> None:
 
     Raises Unusable.
     """
-    import stat
     import sys
 
     if str(file) == "-":
@@ -176,9 +174,8 @@ def write_private(file: Path, data: bytes) -> None:
         return
     try:
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            # an existing file, and not a device such as /dev/null
-            if stat.S_ISREG(os.fstat(out.fileno()).st_mode):
-                os.chmod(file, 0o600)
+            if file.is_file():  # which may have been there, and not a device such as /dev/null
+                file.chmod(0o600)
             out.write(data)
     except OSError as error:
         raise Unusable(f"{file}: {error.strerror or error}.") from None

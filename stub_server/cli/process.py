@@ -5,7 +5,6 @@ it ends.
 import io
 import os
 import sys
-from typing import Literal
 
 CLOSED_PIPE = 141  # as a shell has it: 128 and the number of SIGPIPE
 INTERRUPTED = 130  # the same for SIGINT
@@ -16,9 +15,10 @@ def prepare() -> None:
 
     A closed one would be given to the next file that is opened, such as a store.
     """
-    sys.stdin = sys.stdin or _nothing("r")
-    sys.stdout = sys.stdout or _nothing("w")
-    sys.stderr = sys.stderr or _nothing("w")
+    # each gets the lowest number that is free, which is its own
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long as the process
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the same
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the same
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -36,13 +36,3 @@ def discard_output() -> None:
         except OSError:
             os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
-
-
-def _nothing(mode: Literal["r", "w"]) -> io.TextIOWrapper:
-    """The null device in the place of a closed file, whose number is the lowest that is free.
-
-    Children have it too.
-    """
-    stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - as long as the process
-    os.set_inheritable(stream.fileno(), True)
-    return stream

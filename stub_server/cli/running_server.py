@@ -1,20 +1,20 @@
 """A client of a running server: the control surface and the API of one sandbox, over HTTP."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
+
+import httpx2
 
 from ..core.members import given
 from ..core.record import Body
+from ..engine.sandbox import DEFAULT
 from ..server.request import COMMAND
-from .options import LOCAL, Refusing, Unusable, key_headers, show
-
-if TYPE_CHECKING:
-    import httpx2
+from ..testing.http import body_of, reasons
+from ..testing.server import authorities
+from .options import Refusing, Unusable, key_headers, show
 
 TIMEOUT = 60.0  # seconds: a certification takes up to half of them
 _PAGE = 100
@@ -29,9 +29,9 @@ class Away(Unusable):
 class Refused(Refusing):
     """The server refused the request. Message, code and body are the server's."""
 
-    def __init__(self, message: str, code: str | None, body: Body | None = None) -> None:
+    def __init__(self, message: str, body: Body) -> None:
         super().__init__(message)
-        self.code, self.body = code, dict(body or {})
+        self.code, self.body = body.get("code"), body
 
 
 class Target:
@@ -42,16 +42,10 @@ class Target:
     """
 
     def __init__(
-        self,
-        client: httpx2.Client,
-        server: str,
-        sandbox: str,
-        headers: Mapping[str, str],
-        *,
-        as_json: bool,
+        self, client: httpx2.Client, server: str, sandbox: str, keys: dict[str, str], as_json: bool
     ) -> None:
-        """`headers` are sent to the control surface: they have a key."""
-        self._client, self._headers = client, headers
+        """`keys` are headers that open the control surface."""
+        self._client, self._keys = client, keys
         self.server, self.sandbox, self.as_json = server, sandbox, as_json
         self.may_be_new = False
 
@@ -59,16 +53,6 @@ class Target:
     def base(self) -> str:
         """The address of the sandbox, without a slash at the end."""
         return f"{self.server.rstrip('/')}/s/{quote(self.sandbox, safe='')}"
-
-    @property
-    def flags(self) -> str:
-        """The flags with which another command asks the same sandbox, with a space before each."""
-        flags = ""
-        if self.server != LOCAL:
-            flags += f" --server {self.server}"
-        if self.sandbox != "default":
-            flags += f" --sandbox {self.sandbox}"
-        return flags
 
     def show(self, answer: Any, text: str) -> None:
         """Print an answer as JSON, or its text for people, as the user asked for."""
@@ -104,26 +88,13 @@ class Target:
         return response.content
 
     def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        from ..engine.sandbox import DEFAULT
-
         if not self.may_be_new and self.sandbox != DEFAULT:
             self.may_be_new = True
-            try:
-                self.control("GET", "/clock")
-            except Refused as refusal:
-                if refusal.code != "sandbox_not_found":
-                    raise
-                advice = (
-                    "`stub-server sandboxes list` lists the sandboxes, `stub-server sandboxes"
-                    " create` creates one."
-                )
-                raise Refused(f"{refusal.message} {advice}", refusal.code) from None
-        headers = {**self._headers, **options.pop("headers", {})}
+            self.control("GET", "/clock")
+        headers = {**self._keys, **options.pop("headers", {})}
         return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
 
     def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
-        import httpx2
-
         try:
             return self._client.request(method, url, **options)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
@@ -141,39 +112,20 @@ class Target:
         )
 
     def _body_of(self, response: httpx2.Response) -> Any:
-        is_ours = response.headers.get("x-request-id", "").startswith("req_")
-        if response.is_success and not is_ours:
-            raise self.foreign()
-        if response.status_code == 204:
-            return None
-        try:
-            body = response.json()
-        except ValueError:
-            raise self.foreign() from None
         if response.is_success:
-            return body
-        raise self._refused(response.status_code, body)
-
-    def _refused(self, status: int, body: Any) -> Away | Refused:
-        """The error that a refusal with this body is."""
-        refusal: Body = {}
-        if isinstance(body, dict):
-            refusal = body
-        code = refusal.get("code")
-        message = str(refusal.get("message", f"{self.server} answered {status}."))
-        if status >= 500:
-            return Away(message)
-        if code == "admin_key_required" and "X-Sandbox-Control-Key" not in self._headers:
-            return Refused(
+            if not response.headers.get("x-request-id", "").startswith("req_"):
+                raise self.foreign()
+            return None if response.status_code == 204 else response.json()
+        body = body_of(response)
+        if response.status_code >= 500:
+            raise Away(reasons(response))
+        if body["code"] == "admin_key_required" and "X-Sandbox-Control-Key" not in self._keys:
+            raise Refused(
                 "the server needs a key: give --admin-key, or --control-key where the command"
                 " has it.",
-                code,
+                body,
             )
-        details = refusal.get("details", ())
-        if len(details) > 1:  # else the message says it
-            for detail in details:
-                message += f"\n  {detail.get('message')}"
-        return Refused(message, code, refusal)
+        raise Refused(reasons(response), body)
 
 
 def asking(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,22 +136,17 @@ def asking(work: Callable[..., Any]) -> Callable[..., Any]:
         server: str,
         admin_key: str | None,
         as_json: bool,
-        sandbox: str = "default",
+        sandbox: str = DEFAULT,
         control_key: str | None = None,
         **others: Any,
     ) -> Any:
-        import httpx2
-
-        from ..testing.server import authorities
-
         client = httpx2.Client(
             headers={"User-Agent": COMMAND},
             timeout=TIMEOUT,
             verify=authorities(server),
             trust_env=not server.startswith("http://"),
         )
-        headers = key_headers(admin_key, control_key)
-        target = Target(client, server, sandbox, headers, as_json=as_json)
+        target = Target(client, server, sandbox, key_headers(admin_key, control_key), as_json)
         with client:
             try:
                 return work(target, **others)

@@ -4,6 +4,7 @@ restarts on change.
 
 import asyncio
 import gc
+import logging
 import os
 import secrets
 import signal
@@ -50,8 +51,6 @@ if hasattr(signal, "SIGHUP"):
     STOPPING.append(signal.SIGHUP)
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
-STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
-LOOK = 0.2  # seconds between two looks for a file that is gone
 NEWEST, YOUNG, ALL = range(3)  # generations of objects
 OLD = 5  # ticks after which the young are collected though requests go on
 SELDOM = 6_000  # ticks, ten minutes, between two moments in which all may be collected
@@ -73,45 +72,27 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
         if not reloads:
             _start(settings, listeners)
             return
-        own = [*settings.overlays]
-        if is_file(settings.scenario):
-            own.append(Path(settings.scenario))
-        _reload(settings, listeners, own)
+        _reload(settings, listeners)
 
 
-def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequence[Path]) -> None:
-    """Serve in one process after the other, until interrupted; `own` are files of the user."""
-    from multiprocessing import get_context
-
-    stop = threading.Event()
-    _on_signals(lambda number, frame: stop.set(), *STOPPING)
-    while not stop.is_set():
-        server = get_context("spawn").Process(target=_serve_here, args=(settings, listeners))
-        server.start()
-        _wait_for_change(own, stop)
-        os.kill(server.pid or 0, signal.SIGINT)
-        server.join(STOPS_WITHIN)
-        if server.is_alive():
-            server.kill()
-            server.join()
-
-
-def _wait_for_change(own: Sequence[Path], stop: threading.Event) -> None:
-    """Wait for a change, or the stop.
-
-    Files are looked for anew each time: editors put new ones in their places.
-    """
+def _reload(settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    """Serve in one process after the other, until interrupted."""
     import watchfiles
 
-    missing = [file for file in own if not file.exists()]
-    if missing:
-        while not any(file.exists() for file in missing) and not stop.wait(LOOK):
-            pass
-        return
+    watched = [PACKAGE, data_dir("openapi"), FIXTURES, *settings.overlays]
+    if is_file(settings.scenario):
+        watched.append(Path(settings.scenario))
     suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
-    watched = (PACKAGE, data_dir("openapi"), FIXTURES, *own)
-    chosen = watchfiles.PythonFilter(extra_extensions=suffixes)
-    next(watchfiles.watch(*watched, watch_filter=chosen, stop_event=stop), None)
+    # files are looked at by their names: editors put new ones in their places
+    os.environ["WATCHFILES_FORCE_POLLING"] = "true"
+    logging.getLogger("watchfiles").setLevel(logging.ERROR)
+    _on_signals(signal.default_int_handler, *STOPPING[1:])
+    watchfiles.run_process(
+        *watched,
+        target=_serve_here,
+        args=(settings, listeners),
+        watch_filter=watchfiles.PythonFilter(extra_extensions=suffixes),
+    )
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:
@@ -157,14 +138,10 @@ def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
             "request_id": request_id,
             "details": [],
         }
+        response: Response = JSONResponse(error, 503, headers)
         if "text/html" in sent.get("accept", ""):
-            page = (
-                "<!doctype html><meta charset=utf-8><meta http-equiv=refresh"
-                f" content=1><pre>{escape(shown)}</pre>"
-            )
-            response: Response = HTMLResponse(page, 503, headers)
-        else:
-            response = JSONResponse(error, 503, headers)
+            page = f"<meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(shown)}"
+            response = HTMLResponse(page, 503, headers)
         await response(scope, receive, send)
 
     config = uvicorn.Config(
@@ -212,8 +189,10 @@ def ready_draft(path: Path, server: Server) -> Path:
     return Path(draft.name)
 
 
-def remove_ready_file(path: Path) -> None:
-    """Remove the ready file, unless another server has replaced it."""
+def remove_ready_file(path: Path, draft: Path | None) -> None:
+    """Remove the ready file, or its draft, unless another server has replaced it."""
+    if draft is not None and draft.exists():
+        draft.unlink()
     with suppress(OSError, ValueError):
         if orjson.loads(path.read_bytes())["pid"] == os.getpid():
             path.unlink()
@@ -261,16 +240,16 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
         log = RequestLog(settings.log, url="" if settings.is_public else settings.url)
         app.server.listeners.append(log.start())
     try:
-        _on_signals(server.stop, *STOPPING)
+        _on_signals(server.handle_exit, *STOPPING)
         if settings.ready_file is not None:  # to be refused before anything is printed
-            ready_draft(settings.ready_file, app.server).unlink()
+            server.draft = ready_draft(settings.ready_file, app.server)
         _show_banner(app, settings)
         calm_collector()
         sys.setswitchinterval(HANDOVER)
         server.run([*listeners])
     finally:
         if settings.ready_file is not None:
-            remove_ready_file(settings.ready_file)
+            remove_ready_file(settings.ready_file, server.draft)
         app.sandboxes.persistence.close()  # of a server that has not come so far as to be stopped
         if log is not None:
             log.close(server.stopped_by)
@@ -291,35 +270,20 @@ class _Server(uvicorn.Server):
     """uvicorn, which informs the application at once of a signal to stop, and others once it
     answers.
 
-    `stopped_by` is the name of a signal, or `idle`.
+    `stopped_by` is the name of a signal, or `idle`; `draft` becomes the ready file.
     """
 
     def __init__(self, app: Application, settings: Settings) -> None:
         self._connections = ConnectionMonitor(Limits(connections=settings.max_connections))
         super().__init__(uvicorn_config(app, self._connections, settings.forwarded_allow_ips))
         self._app, self._settings, self.stopped_by = app, settings, ""
+        self.draft: Path | None = None
         self._used, self._all_is_due, self._quiet_ticks = monotonic(), False, 0
-
-    def stop(self, sig: int, frame: FrameType | None) -> None:
-        """Stop for a signal that uvicorn does not take: a hang-up, or one before its loop runs.
-
-        uvicorn raises those that it took again when it has stopped.
-        """
-        if self.should_exit:
-            return
-        self.stopped_by = self.stopped_by or signal.Signals(sig).name
-        if self.started:
-            self.handle_exit(signal.SIGTERM, frame)
-            return
-        self._app.server.closing.set()
-        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self._settings.ready_file is not None:
-            ready_draft(self._settings.ready_file, self._app.server).replace(
-                self._settings.ready_file
-            )
+        if self.draft is not None and self._settings.ready_file is not None:
+            self.draft.replace(self._settings.ready_file)
         if self._settings.stop_after_idle is not None:
             self._app.server.listeners.append(self._note_use)
 
@@ -360,10 +324,15 @@ class _Server(uvicorn.Server):
         gc.collect(age)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. After the first SIGTERM a proxy has time to notice; a second one stops at once."""
+        """Stop. After a first signal that is no Ctrl-C a proxy has time to notice; a second one
+        stops at once.
+
+        uvicorn would leave the store open at a second Ctrl-C, and raise signals again at its end.
+        """
         closing = self._app.server.closing
         self.stopped_by = self.stopped_by or signal.Signals(sig).name
-        if sig == signal.SIGTERM and closing.drain and not closing.is_announced:
+        waits = self.started and sig != signal.SIGINT and closing.drain
+        if waits and not closing.is_announced:
             closing.is_announced = True
             loop = asyncio.get_running_loop()
             loop.call_soon_threadsafe(loop.call_later, closing.drain, closing.set)
@@ -371,8 +340,7 @@ class _Server(uvicorn.Server):
             loop.call_soon_threadsafe(loop.call_later, last, self.handle_exit, sig, None)
             return
         closing.set()
-        if not self.should_exit:  # a second Ctrl-C would have uvicorn leave the store open
-            super().handle_exit(sig, frame)
+        self.should_exit = True
 
 
 def calm_collector() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Set
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from ..tools.verify.observed import Watching
     from ..tools.verify.options import Options
 
-_OF_RECORDED = frozenset(
-    ("url", "token", "har", "overlays", "reports", "baseline", "write_overlay")
-)
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
 
 
@@ -52,7 +50,6 @@ def verify(
 
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
-        _check_sends_nothing()
         report = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
     else:
         if url is None:
@@ -133,19 +130,6 @@ def _sent(
     return report
 
 
-def _check_sends_nothing() -> None:
-    """Refuse options that have no effect with --har. Raises UsageError."""
-    context = click.get_current_context()
-    given = []
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        is_typed = source == click.core.ParameterSource.COMMANDLINE
-        if is_typed and parameter.name not in _OF_RECORDED:
-            given.append(parameter.opts[0])
-    if given:
-        raise click.UsageError(f"With --har nothing is sent: leave out {', '.join(given)}.")
-
-
 def _host(url: str) -> str:
     parts = urlsplit(url)
     if parts.username is not None:
@@ -218,15 +202,10 @@ def _serve(target: str, port: int, watching: Watching) -> None:
     from .listening import listen
 
     server = uvicorn.Server(Proxy(target, watching.passed, watching.archive).config())
-
-    def end(*_: object) -> None:
-        server.should_exit = True
-
-    with listen(Settings(port=port)) as listeners:
+    # uvicorn raises again what has ended it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with listen(Settings(port=port)) as listeners, suppress(KeyboardInterrupt):
         address = f"http://{LOOPBACK}:{listeners[0].getsockname()[1]}"
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # before uvicorn takes them, and when it raises again what has ended it
-            signal.signal(number, end)
         click.echo(
             f"{address} passes requests on to {printable(target)}. {address}{OWN} lists"
             " them. Ctrl-C reports."

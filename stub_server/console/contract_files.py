@@ -2,14 +2,12 @@
 and an ETag.
 """
 
-import asyncio
 import gzip
 import hashlib
-import weakref
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Hashable, Iterator, Mapping
+from asyncio import to_thread
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from textwrap import indent
 
 import orjson
@@ -30,10 +28,8 @@ from .slices import Slice
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
-_MOST = 64  # files that are kept
+_MOST = 16  # texts that are kept, and as many compressed ones
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
-
-Key = tuple[Hashable, ...]
 
 
 def _sees_records(work: Work) -> bool:
@@ -64,29 +60,6 @@ def _sees_records(work: Work) -> bool:
     return sees_everything(server, work.request, work.sandbox, work.trace)
 
 
-class Shelf:
-    """The files of a server: each is made once for a state of a sandbox, and once for strangers;
-    so is the compressed one.
-
-    One is made at a time.
-    """
-
-    def __init__(self) -> None:
-        self._making = asyncio.Lock()
-        self._made: OrderedDict[Key, bytes] = OrderedDict()
-
-    async def take(self, key: Key, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """The file of a key, made unless it is kept."""
-        if key not in self._made:
-            async with self._making:
-                if key not in self._made:
-                    self._made[key] = await make()
-        self._made.move_to_end(key)
-        if len(self._made) > _MOST:
-            self._made.popitem(last=False)
-        return self._made[key]
-
-
 @dataclass(frozen=True, eq=False)
 class File:
     """One file: the contract as JSON or YAML.
@@ -97,19 +70,22 @@ class File:
     data: Json
     media: bytes
     named: Mapping[str, list[str]]
-    shelf: Shelf
 
     @cached_property
-    def _whole(self) -> bytes:
-        return orjson.dumps({key: value for key, value in self.data.items() if key != NAMED})
+    def whole(self) -> Json:
+        """The contract with named examples of paths."""
+        raw = {key: value for key, value in self.data.items() if key != NAMED}
+        data: Json = orjson.loads(orjson.dumps(raw))
+        name_examples_of_paths(data)
+        return data
 
     async def answer(self, work: Work) -> Answer:
         """The file, or 304."""
-        log, is_live = work.sandbox.log, _sees_records(work)
-        part = Slice.of(work.request.query, self.data)
-        key = (id(self), work.prefix, part, *((weakref.ref(log), log.number) if is_live else ()))
-        body = await self.shelf.take(key, partial(self._made, work, part, is_live=is_live))
-        digest = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
+        part, prefix = Slice.of(work.request.query, self.data), work.prefix.encode()
+        found = stand_ins(work.sandbox) if _sees_records(work) else {}
+        url = work.server.settings.url.encode()
+        body = await to_thread(self._of_sandbox, part, url, url + prefix, found)
+        digest = (await to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
         accepted = work.request.headers.get(b"accept-encoding", b"").decode("latin-1")
         is_packed = parse_accept_header(accepted).quality("gzip") > 0
         etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
@@ -122,78 +98,61 @@ class File:
         if digest in asked or asked == b"*":
             return Answer(304, headers)
         if is_packed:
-            packing = partial(asyncio.to_thread, gzip.compress, body, 6, mtime=0)
-            body = await self.shelf.take((*key, b"gzip"), packing)
+            body = await to_thread(_packed, body)
             headers.append((b"content-encoding", b"gzip"))
         return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
-    async def _made(self, work: Work, part: Slice | None, *, is_live: bool) -> bytes:
-        """The file with the records of a sandbox, or with the examples of the contract."""
-        data = self._contract(work, stand_ins(work.sandbox) if is_live else {})
-        data = data if part is None else part.cut(data)
-        if self.media == b"application/json":
-            return orjson.dumps(data)
-        text: bytes = await work.server.sandboxes.worker.in_slices(_as_yaml(data))
-        return text
-
-    def _contract(self, work: Work, found: Mapping[str, str]) -> Json:
-        """The contract of a sandbox's server, with the ids that were found in place of its own."""
-        body, url = self._whole, work.server.settings.url
-        changes = replacements(self.named, found)
+    def _of_sandbox(
+        self, part: Slice | None, server: bytes, base: bytes, found: Mapping[str, str]
+    ) -> bytes:
+        """The contract with the addresses of a server and a sandbox, and ids of its records."""
+        text, changes = _written(self, part), replacements(self.named, found)
         for example in self.named.get("baseUrl", ()):
             changes[f"{example}/s/".encode()] = _OTHERS
-            changes[example.encode()] = (url + work.prefix).encode()
-        changes[_OTHERS] = f"{url}/s/".encode()
+            changes[example.encode()] = base
+        changes[_OTHERS] = server + b"/s/"
         for old, new in changes.items():
-            body = body.replace(old, new)
-        data = orjson.loads(body)
-        name_examples_of_paths(data)
-        return data
+            text = text.replace(old, new)
+        return text
 
 
-def _as_yaml(data: Json) -> Generator[None, None, bytes]:
-    """The contract as YAML, in slices."""
-    parts: list[str] = []
-    for text in _pieces(data):
-        parts.append(text)
-        yield
-    return "".join(parts).encode()
+@lru_cache(_MOST)
+def _written(file: File, part: Slice | None) -> bytes:
+    """A contract, or a part of it, with its own examples."""
+    text = orjson.dumps(file.whole if part is None else part.cut(file.whole))
+    if file.media == b"application/json":
+        return text
+    return "".join(_as_yaml(orjson.loads(text))).encode()
 
 
-def _pieces(data: Json, depth: int = 0) -> Iterator[str]:
+@lru_cache(_MOST)
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 6, mtime=0)
+
+
+def _as_yaml(data: Json, depth: int = 0) -> Iterator[str]:
+    """The contract as YAML, in parts: to write all of it in one go would hold others up."""
     for key, value in data.items():
-        if depth < _SPLIT and isinstance(value, dict) and value:
-            yield indent(_yaml_of(key, b"{}").replace(" {}", ""), "  " * depth)
-            yield from _pieces(value, depth + 1)
-        else:
-            yield indent(_yaml_of(key, orjson.dumps(value)), "  " * depth)
-
-
-@lru_cache(maxsize=4_096)  # what is of no sandbox is the same every time
-def _yaml_of(key: str, value: bytes) -> str:
-    return str(
-        yaml.dump(
-            {key: orjson.loads(value)},
-            Dumper=_Dumper,
+        is_split = depth < _SPLIT and isinstance(value, dict) and value
+        written = yaml.dump(
+            {key: {} if is_split else value},
+            Dumper=yaml.CSafeDumper,
             sort_keys=False,
             allow_unicode=True,
             width=120,
         )
-    )
-
-
-class _Dumper(yaml.CSafeDumper):
-    """YAML without anchors: every value is written where it is used."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
+        if is_split:
+            yield indent(written.replace(" {}", ""), "  " * depth)
+            yield from _as_yaml(value, depth + 1)
+        else:
+            yield indent(written, "  " * depth)
 
 
 def contract_pages(api: Json, control: Json, base: str) -> dict[str, File]:
     """`/openapi.json` and `/openapi.yaml`, and those of the control surface below its base path."""
-    named, shelf = api.get(NAMED, {}), Shelf()
+    named = api.get(NAMED, {})
     pages: dict[str, File] = {}
     for stem, raw in (("/openapi", api), (f"{base}/openapi", control)):
         for ending, media in (("json", b"application/json"), ("yaml", b"application/yaml")):
-            pages[f"{stem}.{ending}"] = File(raw, media, named, shelf)
+            pages[f"{stem}.{ending}"] = File(raw, media, named)
     return pages

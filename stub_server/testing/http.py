@@ -34,15 +34,20 @@ def done(answer: httpx2.Response) -> Any:
     """The body of an answer. Raises Refused with the server's reasons."""
     if answer.is_success:
         return None if answer.status_code == 204 else answer.json()
-    body, asked = body_of(answer), answer.request
-    summary = body.get("message", " ".join(answer.text.split())[:_WIDEST])
+    asked, code = answer.request, body_of(answer).get("code", "")
+    what = f"{asked.method} {asked.url.path} answered {answer.status_code} {code}".rstrip()
+    raise Refused(f"{reasons(answer)}\n  ({what})", answer)
+
+
+def reasons(answer: httpx2.Response) -> str:
+    """Why the server refused a request: its message, and details that say more."""
+    body = body_of(answer)
+    summary = str(body.get("message", " ".join(answer.text.split())[:_WIDEST]))
     lines = [summary]
     for each in body.get("details", ()):
         if each["message"] not in summary:
             lines.append(f"  {each['field']}: {each['message']}")
-    status = f"{answer.status_code} {body.get('code', '')}".rstrip()
-    lines.append(f"  ({asked.method} {asked.url.path} answered {status})")
-    raise Refused("\n".join(lines), answer)
+    return "\n".join(lines)
 
 
 def shown(answer: httpx2.Response, member: str) -> Json:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date
 from itertools import count
 from json import dumps
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 from urllib.parse import quote
 
 import httpx2
@@ -69,9 +69,8 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         self.headers = {"Authorization": f"Bearer {self.token}"}
         self.sample: dict[str, str] = given(**made["credentials"]["sample"])
         self.env = {"STUB_URL": self.url, "STUB_TOKEN": self.token}
-        self._api = server.client(self.url, self.headers)
-        self._control = server.client(f"{self.url}/_sandbox", keys)
-        self._is_deleted = False
+        self.api = server.client(self.url, self.headers)
+        self.control = server.client(f"{self.url}/_sandbox", keys)
         self._server, self._numbers = server, count(1)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -94,22 +93,10 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         Helpers raise `Refused` then: a request would create it anew.
         """
         self._server.forget(self.name)
-        self._is_deleted = True
+        self.api = self.control = httpx2.Client(transport=httpx2.MockTransport(self._refuse))
 
-    @property
-    def api(self) -> httpx2.Client:
-        """A client of the API with the token of the sandbox. Raises Refused once it is deleted."""
-        return self._of_existing(self._api)
-
-    @property
-    def control(self) -> httpx2.Client:
-        """A client of the controls, below `/_sandbox`. Raises Refused once it is deleted."""
-        return self._of_existing(self._control)
-
-    def _of_existing(self, client: httpx2.Client) -> httpx2.Client:
-        if self._is_deleted:
-            raise Refused(f"The sandbox {self.name} was deleted.")
-        return client
+    def _refuse(self, request: httpx2.Request) -> NoReturn:
+        raise Refused(f"The sandbox {self.name} was deleted.")
 
     # -- records
 
@@ -342,19 +329,19 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         report = body_of(answer)
         if answer.status_code != 409 or "nearest" not in report:
             return list(done(answer)["requests"])
-        text = f"Expected {bounds} of {request | response}; there were {report['matched']}."
-        for name in ("requests", "nearest", "unknown"):
-            if report[name]:
-                text += f"\n{name}: {dumps(report[name], indent=1, ensure_ascii=False)}"
-        raise AssertionError(text)
+        shown = {name: report[name] for name in ("requests", "nearest", "unknown") if report[name]}
+        raise AssertionError(
+            f"Expected {bounds} of {request | response}; there were {report['matched']}."
+            f"\n{dumps(shown, indent=1, ensure_ascii=False)}"
+        )
 
     def refusals(self, most: int = 5) -> Iterator[str]:
         """The newest requests that were refused, oldest first, equal ones once: why, and
         what would succeed.
         """
-        refused = self.requests(status="4xx") + self.requests(status="5xx")
-        refused.sort(key=lambda each: each["received_at"])
-        found = dict.fromkeys((*self._refusal(each),) for each in refused[-_MOST_EXPLAINED:])
+        refused = [each for each in self.requests() if (each["status"] or 0) >= 400]
+        newest = reversed(refused[:_MOST_EXPLAINED])
+        found = dict.fromkeys((*self._refusal(each),) for each in newest)
         for lines in [*found][-most:]:
             yield from lines
 

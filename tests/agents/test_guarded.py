@@ -134,7 +134,7 @@ def test_two_sessions_at_once_do_not_see_each_other(live: Live) -> None:
         placed = await one("call_api", **shown_call(await one("start")))
         listed = await one("requests", action="list")
         assert "requests, 1 of 1" in text_of(listed), "what start looks at is not among them"
-        assert "user-agent: agent" in text_of(await one("requests", action="show"))
+        assert '"user-agent": "agent"' in text_of(await one("requests", action="show"))
 
         async def inner(other: Agent) -> None:
             seen = await other(
@@ -247,7 +247,7 @@ def test_a_page_that_may_use_the_tools_reaches_no_private_address_with_them(serv
         body = {"url": "http://127.0.0.1:9/hook", "events": ["*"]}
         made = await agent("call_api", operation="createWebhook", body=body)
         params = {"webhookId": facts_of(made)["webhook"]["id"]}
-        assert "error: blocked" in text_of(
+        assert '"error": "blocked"' in text_of(
             await agent("call_api", operation="sendTestWebhook", params=params)
         )
 

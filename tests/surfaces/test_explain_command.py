@@ -60,7 +60,7 @@ def test_a_request_that_was_accepted_is_not_explained(to: list[str], api: httpx2
 def test_where_nothing_was_refused_it_exits_1(to: list[str], api: httpx2.Client) -> None:
     assert 200 == api.get("/v2/plans").status_code
     said = run("explain", "last", *to)
-    assert (1, "Error: none of the newest 100 requests was refused.\n") == (
+    assert (1, "Error: no request was refused.\n") == (
         said.exit_code,
         said.output,
     )

@@ -47,7 +47,8 @@ def test_a_file_that_cannot_be_used_exits_1_with_the_reasons(
     file.write_bytes(sealed(found))
     said = run("import", str(file), *to)
     assert 1 == said.exit_code
-    assert 2 == said.stderr.count("\n  plans ")
+    assert "Error: 2 reasons: plans /" in said.stderr
+    assert "\n  file: plans /" in said.stderr
 
 
 @pytest.mark.parametrize("verb", [("export",), ("record",), ("requests", "har")])

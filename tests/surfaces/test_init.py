@@ -12,13 +12,14 @@ import yaml
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
-from stub_server.cli.offline_verbs import TOOLS
+from stub_server.contract.source import fixture
 
 from ..support.live import NO_TLS
 from ..support.processes import Process
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "fixtures" / "init"
+TOOLS = fixture("init-tools.yaml")
 WORKFLOWS = (
     *TEMPLATES.glob("*/.github/workflows/*"),
     ROOT / "docs" / "verify-workflow.yml",

@@ -111,7 +111,7 @@ WRONG = {
     "query-ignored": Wrong(["--unknown-query", "ignore"], "'warn', 'reject'"),
     "auth-none": Wrong(["--auth", "none"], "lenient"),
     "host-empty": Wrong(["--host", ""], "Give --host a name or address of this machine."),
-    "host-of-another-machine": Wrong(["--host", "203.0.113.1"], "address at 203.0.113.1. Give --host"),
+    "host-of-another-machine": Wrong(["--host", "203.0.113.1"], "no such address. Give --host"),
     "host-no-name": Wrong(["--host", f"{'a' * 64}.example"], "--host is no name that a machine can have."),
     "base-url-bare": Wrong(["--base-url", "sandbox.example"], "not an address"),
     "base-url-query": Wrong(["--base-url", "https://sandbox.example/?a=b"], "has a query"),

@@ -7,9 +7,6 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
-import orjson
-
-from ...server.layers.inside import Reply
 from ...server.request import CONTROL
 from .calling import answered
 from .docs import read_docs
@@ -159,7 +156,6 @@ async def explain(session: Session, id: str = "last") -> Result:
     if id == "last":
         id = await _last_request(session, "4xx")
     found = (await session.get(f"/requests/{segment(id)}"))["request"]
-    answer = Reply(found["status"], {"x-request-id": id}, orjson.dumps(found["response"]["body"]))
-    shown = refusal(answer, found["explanation"])
+    shown = refusal(found["response"]["body"] or {}, found["explanation"])
     asked = body_lines(f"{found['method']} {found['path']}")  # a stranger may have sent it
     return Result([*asked, *shown.lines], shown.facts, shown.next)

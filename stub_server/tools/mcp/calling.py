@@ -11,7 +11,7 @@ from ...core.members import given
 from ...server.layers.inside import Reply
 from ...server.request import CONTROL
 from .session import Json, Refused, Session, Wrong, path_of_api, segment
-from .texts import Result, body_lines, facts_of, opened, refusal
+from .texts import Result, body_lines, facts_of, refusal
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _NAME_OF_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII).fullmatch
@@ -35,20 +35,13 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
             raise
         await session.enter(sandbox)  # the sandbox of this session was deleted
         found = await session.credentials()
-    clock = await session.get("/clock")
-    has = []
-    for name in ("projects", "plans", "customers", "orders", "subscriptions"):
-        has.append(
-            f"{opened(await session.get(f'/v2/{name}', limit=1))['pagination']['total']:,} {name}"
-        )
+    health = await session.get("/health")
     ids = given(**found["sample"])
     order = await _order(session, ids)
     lines = [
-        (
-            f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}:"
-            f" {', '.join(has)}."
-        ),
-        f"Its clock shows {clock['now']}. Base URL: {found['base_url']}",
+        f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}, scenario"
+        f" {health['scenario']}.",
+        f"Its clock shows {health['now']}. Base URL: {found['base_url']}",
         f"Authorization: Bearer {found['jwt']}",
         *_in_python(session, found["base_url"]),
         *body_lines(ids),
@@ -182,14 +175,13 @@ async def _completed(session: Session, found: Json) -> Json:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
     if "certificate" in found:
         certificate = found["certificate"]
-        rules = [_rule(each) for each in certificate["rules"] if each["result"] in _NOT_PASSED]
-        return {"certificate": {**certificate, "rules": []}, "rules": rules}
+        shown: Json = {"certificate": {**certificate, "rules": []}}
+        for rule in certificate["rules"]:
+            if rule["result"] in _NOT_PASSED:
+                said = f"{rule['result']}, as {rule['received']}."
+                shown[rule["id"]] = f"{said} {rule['advice'] or ''}".rstrip()
+        return shown
     return found
-
-
-def _rule(rule: Json) -> str:
-    """A rule of a certificate, whole."""
-    return "; ".join(f"{name}: {value}" for name, value in rule.items() if isinstance(value, str))
 
 
 async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
@@ -275,13 +267,14 @@ async def refused(session: Session, answer: Reply) -> Result:
     """A refusal with what the journal has of it: its explanation, and whether the request changed
     something.
     """
-    request: Json | None = None
+    request = None
     if session.sandbox is not None:
         with suppress(Refused):
             request = await _in_journal(session, answer)
+    said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
     if request is None:
-        return refusal(answer, None)
-    result = refusal(answer, request.get("explanation"))
+        return refusal(said, None)
+    result = refusal(said, request.get("explanation"))
     if request["status"] is None:
         sent = f"{request['method']} {request['path']}, request {request['id']}"
         result.lines = [f"{sent}: no answer arrived ({request['simulated']})."]

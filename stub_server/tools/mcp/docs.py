@@ -67,30 +67,20 @@ async def _found(session: Session, query: str, limit: int) -> list[Json]:
 
 
 def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
-    """The page, or one section with those below it; what is long ends before a section,
-    which is named.
-    """
+    """The page, or one section; what is long ends before a section, which is named."""
     sections = {}
     for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
         sections[_anchor(part)] = part
-    names = list(sections)
-    begin, level = 0, 0
+    names, begin, most = list(sections), 0, _LONGEST
     if section in sections:
-        begin, level = names.index(section), _level(sections[section])
+        begin, most = names.index(section), 0
     shown, following = "", "call_api, search_docs"
     for anchor in names[begin:]:
-        is_another = _level(sections[anchor]) <= level
-        is_too_much = not full and len((shown + sections[anchor]).encode()) > _LONGEST
-        if shown and (is_another or is_too_much):
+        if shown and not full and len((shown + sections[anchor]).encode()) > most:
             following = f"read_docs {{page: {name}#{anchor}}}"
             break
         shown += sections[anchor]
     return Result([shown.rstrip()], {}, following, may_be_long=full)
-
-
-def _level(part: str) -> int:
-    """The level of a section's heading: how many `#` begin it; 0 of a text without one."""
-    return len(part) - len(part.lstrip("#"))
 
 
 def _anchor(part: str) -> str:

@@ -1,24 +1,23 @@
 """What tools answer: short texts with the names that the API uses, and what may come next."""
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 import orjson
 
 from ...contract.redaction import Redactor
+from ...core.members import given
 from ...core.text import shortened
-from ...server.layers.inside import Reply
 from .session import Json
 
 LISTED = 5  # entries of a list that are shown
 _VIOLATIONS = 12
 _LARGEST = 5_600  # bytes of a result: about 1,400 tokens
 _LARGEST_CALLS = 2_000  # bytes of the calls that a refusal shows ready to send
-# characters of a nested value, a nested record, a text
-_LONGEST, _LONGEST_LINE, _LONGEST_TEXT = 90, 280, 900
-_LONGEST_ROW = 600  # characters of a record in a list
+# characters of a nested value, a record in a list, a text
+_LONGEST_LINE, _LONGEST_ROW, _LONGEST_TEXT = 280, 600, 900
 _FACTS = frozenset(
     (
         "id",
@@ -36,7 +35,7 @@ _FACTS = frozenset(
     )
 )
 """Members that a program goes on with."""
-_TO_PAY = ("qr_code", "qr_code_url", "line")
+_TO_PAY = frozenset(("qr_code", "line"))
 """What one pays a PIX charge or a boleto with: never cut."""
 _is_ambiguous = re.compile(r"(-?[0-9]+(\.[0-9]+)?|true|false|null)?").fullmatch
 """Texts that would look like other values without their quotes, such as a document."""
@@ -86,60 +85,33 @@ def _hidden(text: str) -> str:
 
 
 def body_lines(body: Any, most: int = LISTED) -> list[str]:
-    """An answer by the names of the API: plain members together, then records and lists, of which
-    `most` are shown.
+    """An answer by the names of the API, a line for each member; the records in it line by line,
+    of a list `most`.
     """
-    if body is None:
-        return []
     if not isinstance(body, dict):
-        return [_line(body)]
-    body = opened(body)
-    plain, others = list[str](), list[str]()
-    for name, value in body.items():
-        if value is None or name in ("error", "pagination"):
-            continue
-        if isinstance(value, (dict, list)):
-            others += _nested_lines(body, name, most)
-        elif isinstance(value, str) and len(value) > _LONGEST:
-            others.append(f"{name}: {_cut(value, _LONGEST_TEXT)}")
-        else:
-            plain.append(f"{name}: {_flow(value)}")
-    if plain:
-        others.insert(0, " · ".join(plain))
-    return others
-
-
-def _nested_lines(body: Json, name: str, most: int) -> list[str]:
-    """A member that is an object or a list: records line by line, anything else in one line."""
-    value = body[name]
-    if not value:
-        return []
+        return [] if body is None else [_in_one_line(body)]
+    body, lines = opened(body), list[str]()
     is_record = "id" in body
-    if isinstance(value, dict) and not is_record and ("id" in value or len(body) == 1):
-        lines = [f"{name}:"]
-        for line in body_lines(value):
-            lines.append(f"  {line}")
-        return lines
-    if isinstance(value, list) and not is_record and isinstance(value[0], dict):
-        total = body.get("pagination", {}).get("total", len(value))
-        return [f"{name}, {min(most, len(value))} of {total:,}:", *map(_row, value[:most])]
-    if not isinstance(value, dict):
-        return _lines_of(name, value)
-    rest, lines = dict(value), []
-    for member in _TO_PAY:
-        if member in rest:
-            whole = " ".join(str(rest.pop(member)).splitlines())
-            lines.append(f"{name}.{member}: {whole}")
-    return [f"{name}: {_line(rest)}", *lines]
+    for name, value in body.items():
+        if value in _NOTHING or name in ("error", "pagination"):
+            continue
+        if is_record or not _has_members(value):
+            lines.append(f"{name}: {_in_one_line(value)}")
+        elif isinstance(value, dict):
+            lines.append(f"{name}:")
+            lines += [f"  {line}" for line in body_lines(value)]
+        else:
+            total = body.get("pagination", {}).get("total", len(value))
+            lines.append(f"{name}, {min(most, len(value))} of {total:,}:")
+            lines += [f"- {_in_one_line(each, _LONGEST_ROW)}" for each in value[:most]]
+    return lines
 
 
-def _lines_of(name: str, values: list[Any]) -> list[str]:
-    """A list of plain values in one line; the rules of a certificate, which say what
-    to do, whole.
-    """
-    if name != "rules":
-        return [f"{name}: {_line(values)}"]
-    return ["rules:", *(f"- {rule}" for rule in values)]
+def _has_members(value: Any) -> bool:
+    """Whether a value is an object, or a list of objects."""
+    if isinstance(value, list):
+        return isinstance(value[0], dict)
+    return isinstance(value, dict)
 
 
 def opened(body: Json) -> Json:
@@ -150,35 +122,15 @@ def opened(body: Json) -> Json:
     return body
 
 
-def _row(record: Json) -> str:
-    """A record of a list in one line. Of an object in it stands its name, if it has one."""
-    shown = {name: _named(value) for name, value in record.items()}
-    return f"- {_cut(_flow(shown), _LONGEST_ROW)}"
-
-
-def _named(value: Any) -> Any:
-    if isinstance(value, dict):
-        return value.get("name", value)
-    return value
-
-
-def _line(value: Any) -> str:
-    """A nested value in one line."""
-    return _cut(_flow(value), _LONGEST_LINE)
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, dict):
-        members = []
-        for name, each in value.items():
-            if each not in _NOTHING:
-                members.append(f"{name}: {_flow(each)}")
-        return "{" + ", ".join(members) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+def _in_one_line(value: Any, most: int = _LONGEST_LINE) -> str:
+    """A text as it is, another value as JSON without what is empty in it, cut where it is long."""
     if isinstance(value, str) and not _is_ambiguous(value):
-        return _cut(value, _LONGEST)
-    return _cut(orjson.dumps(value).decode(), _LONGEST)
+        return _cut(value, _LONGEST_TEXT)
+    if isinstance(value, dict):
+        value = {name: each for name, each in value.items() if each not in _NOTHING}
+        if not _TO_PAY.isdisjoint(value):
+            most = _LARGEST
+    return _cut(json.dumps(value, ensure_ascii=False), most)
 
 
 def _cut(text: str, most: int) -> str:
@@ -211,9 +163,8 @@ def facts_of(value: Any, *, is_inside: bool = False) -> Any:
 # -- refusals
 
 
-def refusal(answer: Reply, explanation: Json | None) -> Result:
-    """A refusal with its reason, and with the calls that work."""
-    said = answer.json or {"message": answer.body.decode("utf-8", "replace")}
+def refusal(said: Json, explanation: Json | None) -> Result:
+    """A refusal by its body, with its reason, and with the calls that work."""
     found = explanation or {"nearest": None}
     lines = [
         *body_lines(said, _VIOLATIONS),
@@ -227,7 +178,7 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
     lines.append("This works now; it was tried on a copy of the sandbox:")
     if len(shown) > _LARGEST_CALLS:
         for change in nearest["changes"]:
-            lines.append(f"- {change['where']}: {_line(change['to'])}")
+            lines.append(f"- {change['where']}: {_in_one_line(change['to'])}")
         return Result(lines, facts, "call_api with that", is_error=True)
     lines += shown.split("\n")
     if _hidden(shown) == shown:
@@ -237,13 +188,10 @@ def refusal(answer: Reply, explanation: Json | None) -> Result:
 
 def _arguments(call: Json) -> Json:
     """A call as the arguments of call_api."""
-    found: Json = {"method": call["method"], "path": call["path"]}
-    headers = dict(call["headers"])
-    headers.pop("content-type", None)
+    path = call["path"]
     if call["query"]:
-        found["query"] = dict(parse_qsl(call["query"]))
-    if call["body"]:
-        found["body"] = call["body"]
-    if headers:
-        found["headers"] = headers
-    return found
+        path += f"?{call['query']}"
+    headers = {name: value for name, value in call["headers"].items() if name != "content-type"}
+    return given(
+        method=call["method"], path=path, body=call["body"] or None, headers=headers or None
+    )

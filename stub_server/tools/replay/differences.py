@@ -12,32 +12,33 @@ from ...engine.kept import Trace
 from .recorded import json_of
 
 _NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
-# Times of the machine in answers of the control surface, and how many deliveries its receivers keep
-# waiting.
-_MACHINES = frozenset(("created_at", "last_used_at", "expires_at", "offset_seconds", "remaining"))
-# the instant that a running clock shows, and how many deliveries are due then
-_RUNNING = frozenset(("now", "resumed"))
+# What is the machine's in answers of the control surface: its times, the instant that a running
+# clock shows, how many deliveries its receivers keep waiting, and the path of its own scenario.
+_MACHINES = frozenset(
+    (
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "offset_seconds",
+        "remaining",
+        "now",
+        "resumed",
+        "scenario",
+    )
+)
 _DERIVED = re.compile(r"pk_sandbox_[A-Za-z0-9]+|v1,[A-Za-z0-9+/=]{40,}")
 
 
-def difference(recorded: Trace, replayed: Trace, *, other_file: bool, is_running: bool) -> str:
+def difference(recorded: Trace, replayed: Trace) -> str:
     """What differs between two answers, as a diff; empty where nothing does.
 
-    Keys and signatures that a server's secret makes are left out. `other_file`: the path of the
-    server's own scenario, which controls show, is left out too. A clock that `is_running` goes on
-    while a request is served: what controls show of it is the machine's.
+    Keys and signatures that a server's secret makes are left out.
     """
-    skipped, unlike = set(_MACHINES), set(_NOT_COMPARED)
-    if other_file:
-        skipped.add("scenario")
-    if is_running:
-        skipped |= _RUNNING
+    unlike = set(_NOT_COMPARED)
     hides_secrets = REDACTED.encode() in (recorded.answer or b"") + (replayed.answer or b"")
     if hides_secrets or recorded.is_control:  # the length of what is left out does not matter
-        unlike.add("content-length")
-    if is_running and recorded.is_control:
-        unlike.add("x-sandbox-now")
-    before, after = _lines(recorded, skipped, unlike), _lines(replayed, skipped, unlike)
+        unlike |= {"content-length", "x-sandbox-now"}
+    before, after = _lines(recorded, unlike), _lines(replayed, unlike)
     # the recorded answer may repeat what the replay was not sent
     if hides_secrets and len(before) == len(after):
         before = list(map(_without_hidden, before, after))
@@ -64,11 +65,11 @@ def _without_derived(lines: list[str]) -> list[str]:
     return _DERIVED.sub("[derived]", "\n".join(lines)).split("\n")
 
 
-def _lines(request: Trace, skipped: set[str], unlike: set[str]) -> list[str]:
+def _lines(request: Trace, unlike: set[str]) -> list[str]:
     """An answer line by line, JSON indented, without the headers that are `unlike`."""
     parsed = json_of(request)
     if request.is_control and parsed is not None:
-        parsed = _without(parsed, skipped)
+        parsed = _without_machines(parsed)
     lines = [f"status {request.status}", "steps none"]
     if request.after is not None:
         lines[1] = f"steps {request.before} to {request.after}"
@@ -81,13 +82,13 @@ def _lines(request: Trace, skipped: set[str], unlike: set[str]) -> list[str]:
     return lines + shown.splitlines()
 
 
-def _without(node: Any, skipped: set[str]) -> Any:
+def _without_machines(node: Any) -> Any:
     """A value of JSON with the members that are the machine's left out, at every level."""
     if isinstance(node, list):
-        return [_without(item, skipped) for item in node]
+        return [_without_machines(item) for item in node]
     if not isinstance(node, dict):
         return node
     found = dict.fromkeys(node, "[the machine's]")
-    for name in node.keys() - skipped:
-        found[name] = _without(node[name], skipped)
+    for name in node.keys() - _MACHINES:
+        found[name] = _without_machines(node[name])
     return found

@@ -37,6 +37,7 @@ _NOT_SENT = {
     "deleteSandbox": SANDBOXES,
     "rotateSandbox": SANDBOXES,
 }
+_REFUSED = {"admin_key_required": CREDENTIALS}
 _READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
 
 
@@ -99,8 +100,9 @@ def is_sent(request: Trace, reason: str | None) -> bool:
 
 def _why(request: Trace) -> str | None:
     """What headers of the request ask for, they ask for again, and that is compared."""
-    if request.operation is not None and request.operation in _NOT_SENT:
-        return _NOT_SENT[request.operation]
+    named = _NOT_SENT.get(request.operation or "") or _REFUSED.get(request.code or "")
+    if named is not None:
+        return named
     if "fault:" in (request.simulated or ""):
         return FAULTS
     if request.status == 429 and request.code == "rate_limited" and request.simulated is None:

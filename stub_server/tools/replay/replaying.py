@@ -2,10 +2,9 @@
 at their times.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +15,6 @@ from ...core.record import Body
 from ...data.scenario import known_scenarios
 from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
-from ...server.layers.access import opens
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
 from ...storage.admitting import Contents, admit
@@ -31,7 +29,6 @@ from .recorded import is_sent, last_step, name_of, reasons, seen
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
-_MOST_IDS = 20  # of the requests that were skipped for one reason
 _MOST_DIFFS = 5  # that are shown whole
 
 
@@ -94,10 +91,6 @@ class Session:
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
         self._callers = Callers(self._app.server.tokens)
-        self._difference = partial(
-            difference,
-            other_file=about["behaviour"]["scenario"] not in known_scenarios(),
-        )
         self._ended: list[Trace] = []
         self._serve(about["behaviour"]["rate_limit"])
 
@@ -139,7 +132,7 @@ class Session:
         """
         await self._begin()
         same, unsent, diffs = 0, 0, list[Body]()
-        skipped, differing = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        skipped, differing = Counter[str](), defaultdict[str, list[str]](list)
         for number, request in enumerate(self._requests, 1):
             reason, diff = self._skipped.get(request.id), ""
             reason = reason or self._steps.reason(request)
@@ -152,7 +145,7 @@ class Session:
                 reason, diff = None, f"--- recorded\n+++ replayed\n{error}"
                 unsent = len(self._requests) - number
             if reason is not None:
-                skipped[reason].append(request.id)
+                skipped[reason] += 1
             elif diff:
                 differing[name_of(request)].append(request.id)
                 diffs.append(
@@ -162,16 +155,13 @@ class Session:
                 same += 1
             if unsent:
                 break
-        by_reason = {}
-        for reason, idents in skipped.items():
-            by_reason[reason] = {"count": len(idents), "ids": idents[:_MOST_IDS]}
         return {
             "ok": not diffs,
             "requests": len(self._requests),
             "same": same,
-            "aside": sum(map(len, skipped.values())),
+            "aside": skipped.total(),
             "unsent": unsent,
-            "aside_by_reason": by_reason,
+            "aside_by_reason": dict(skipped),
             "differing": dict(differing),
             "contract": self._contract if self._fitting.is_other else None,
             "diffs": diffs[:_MOST_DIFFS],
@@ -194,7 +184,7 @@ class Session:
         sent = await self._send(request)
         if is_skipped:
             return ""
-        diff = self._difference(request, sent, is_running=not self._sandbox().clock.frozen)
+        diff = difference(request, sent)
         if not diff:
             sent.before = request.before  # for a rewind to it: attempts may have been taken earlier
         return diff
@@ -215,17 +205,14 @@ class Session:
 
     def _headers(self, request: Trace, body: bytes) -> dict[str, str]:
         headers: dict[str, str] = dict(request.headers)
-        is_refused = request.code == "admin_key_required"
         if "authorization" in headers:
             headers["authorization"] = self._callers.credential(self._sandbox(), request)
         if "content-length" in headers:
             headers["content-length"] = str(len(body))
         if headers.get(_CONTROL) == REDACTED:
             headers[_CONTROL] = self._app.server.sandboxes.control_key(self.name)
-            if is_refused and opens(request.path):
-                headers[_CONTROL] = "another"
         if headers.get(_ADMIN) == REDACTED:
-            headers[_ADMIN] = "another" if is_refused else _KEY
+            headers[_ADMIN] = _KEY
         # its credential named it, or this header
         if not request.is_prefixed and self.name != DEFAULT:
             headers.setdefault("x-sandbox", self.name)
