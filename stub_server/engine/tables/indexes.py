@@ -130,20 +130,16 @@ class Tags(Index):
 
 
 class SortOrder(Derived):
-    """Pairs of a value and a key, sorted; while a table `is_filling`, in any order."""
+    """Pairs of a value and a key, sorted."""
 
     data: Keys
-    is_filling = False
 
     def __init__(self) -> None:
         self.data = []
 
     def add(self, key: int, value: Any) -> None:
         """Add a key at the place of its value."""
-        if self.is_filling:
-            self.data.append((value, key))
-        else:
-            insert(self.data, (value, key))
+        insert(self.data, (value, key))
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from the place of its value."""

@@ -49,15 +49,12 @@ class TableSpec(NamedTuple):
 
     `schema` names the contract's component that the public part must satisfy. `keys` are the unique
     keys of the contract, `unique` further ones, or another way to what a record has of one.
-    `ruled` is the part of the `views` that rules read, None all of it: while a past is seeded, only
-    that is derived.
     `mirrors` are the members that show part of another record as it is now: `plan` shows that of
     the table `plans` whose id is `planId`.
     """
 
     schema: str
     views: ViewSpec
-    ruled: ViewSpec | None = None
     created: str = "createdAt"
     unique: Mapping[str, Extract] = {}
     keys: Mapping[str, UniqueKey] = {}
@@ -178,19 +175,15 @@ def _of_product(public: Body, hidden: Body) -> Body:
     return _described(public, hidden) | {"plans": frozenset(public["planIds"])}
 
 
-def _going_on(running: Collection[str], public: Body, hidden: Body) -> Body:
-    ends = public["cancel_at_period_end"] or public["status"] not in running
-    return {"going_on": None if ends else public["projectId"]}
-
-
 def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Body:
     project, customer, status = public["projectId"], public["customerId"], public["status"]
     is_running = status in running
+    goes_on = is_running and not public["cancel_at_period_end"]
     # What an active subscription brings in, and how often: few different ones, so their number by
     # kind is counted.
     terms = cents(public["amount"]), public["interval"], public["interval_count"]
     return {
-        **_going_on(running, public, hidden),
+        "going_on": project if goes_on else None,
         "next_billing_at": public["next_billing_at"] or LAST,
         "subscribers": (project, customer, 1),
         "active_subscribers": (project, customer, 1) if is_running else None,
@@ -200,7 +193,6 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
 
 
 _BY_STATUS = ("projectId+status", "planId+status")
-_OF_SUBSCRIPTIONS = kinds(Index, "going_on", "customerId+planId", *_BY_STATUS)
 
 
 def table_specs(
@@ -228,7 +220,6 @@ def table_specs(
                 | kinds(Texts, "name", "search"),
                 by_name,
             ),
-            ruled=ViewSpec(),
             # stored without what the key ignores
             unique={"document": lambda public, hidden: public["document"]},
         ),
@@ -270,19 +261,17 @@ def table_specs(
                 | kinds(Totals, "customers", "plan_buyers", "plan_waiting"),
                 ("totalAmount", "paid_at"),
             ),
-            ruled=ViewSpec(kinds=kinds(Index, "status", "projectId+status")),
         ),
         "subscriptions": TableSpec(
             "Subscription",
             ViewSpec(
                 partial(_of_subscription, running),
                 kinds(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
-                | _OF_SUBSCRIPTIONS
+                | kinds(Index, "going_on", "customerId+planId", *_BY_STATUS)
                 | kinds(Totals, "subscribers", "active_subscribers", "plan_subscribers")
                 | kinds(Totals, "active_terms"),
                 ("next_billing_at",),
             ),
-            ruled=ViewSpec(partial(_going_on, running), _OF_SUBSCRIPTIONS),
             mirrors=("customer", "plan"),
         ),
         "webhooks": TableSpec("Webhook", ViewSpec(kinds=kinds(Index, "is_active", "projectId"))),

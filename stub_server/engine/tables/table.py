@@ -134,7 +134,7 @@ class Table:
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
-        found: Keys = self._part(index).data.get(value) or []
+        found: Keys = self.views.parts[index].data.get(value) or []
         return found
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
@@ -177,7 +177,7 @@ class Table:
         """The different members of a group, with the number of records of each; not
         to be changed.
         """
-        found: Mapping[Any, int] = self._part(name).data.get(group, {})
+        found: Mapping[Any, int] = self.views.parts[name].data.get(group, {})
         return found
 
     def __len__(self) -> int:
@@ -197,8 +197,7 @@ class Table:
 
         `now` is when a record without a version before is created, in ms, as its public part says.
         """
-        if self.is_complete:
-            self.validate(public)
+        self.validate(public)
         for name, extract in self.extracts.items():
             value = extract(public, hidden)
             holder = None if value is None else self.unique[name].get(value)
@@ -263,37 +262,6 @@ class Table:
         for part in (self.keys, self.order, *[part.data for _, part in self.views.all]):
             part.clear()
             yield
-
-    # -- a past, which is long: it is validated once, and until then only what rules read is derived
-
-    def begin(self) -> None:
-        """Begin with a past: until it is complete, or somebody asks for more."""
-        self.views = Views(self.spec.ruled or self.spec.views)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether its records are valid, and all that the spec asks for is derived from them."""
-        return self.views.spec is self.spec.views
-
-    def complete(self) -> None:
-        """Validate all records, and derive all that the spec asks for."""
-        if self.is_complete:
-            return
-        self.views = Views(self.spec.views)
-        orders = self.views.sorts.values()
-        for order in orders:
-            order.is_filling = True
-        for row in self.all_rows():
-            self.validate(row.public)
-            self.views.replace(row.record.key, None, row)
-        for order in orders:
-            order.data.sort()
-            order.is_filling = False
-
-    def _part(self, name: str) -> Any:
-        if name not in self.views.parts:
-            self.complete()
-        return self.views.parts[name]
 
 
 def size_of(record: Record | None) -> int:
