@@ -54,10 +54,8 @@ def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
     return path.startswith(f"/s/{sandbox.name}{INBOX}")
 
 
-def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
+def keeps_waiting(store: Store, webhook_id: str) -> bool:
     """Whether a webhook gets its events in order and waits for a delivery that is being retried."""
-    if store is None:
-        return False
     webhook = store.webhooks.peek(webhook_id)
     if webhook is None or not webhook.get("ordered"):
         return False

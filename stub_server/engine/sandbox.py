@@ -266,7 +266,7 @@ class Sandbox:
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
         kept = [ident for ident in {**self.stores, **copy.stores} if ident in copy.stores]
         self.stores = {ident: self.stores.get(ident, copy.stores[ident]) for ident in kept}
-        self.timers = copy.timers
+        self.timers = copy.timers.copy()
         self.fold_rest(step)
 
     def change(self, step: Step) -> Sliced[None]:
