@@ -54,6 +54,8 @@ class Courier:
     sent.
     """
 
+    _loop: asyncio.AbstractEventLoop
+
     def __init__(self, sender: Sender, abroad: Sender) -> None:
         """`abroad` sends to addresses that pages of other machines have set."""
         self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
@@ -65,7 +67,7 @@ class Courier:
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
         """Start to send, with what is due by now."""
-        self.is_open = True
+        self._loop, self.is_open = asyncio.get_running_loop(), True
         for sandbox in sandboxes:
             for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
                 sandbox.timers.release(timer)
@@ -90,7 +92,7 @@ class Courier:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task that ends with the server."""
-        task = asyncio.create_task(work)
+        task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -145,8 +147,7 @@ class Courier:
         if due <= now:  # it is a job that failed
             seconds = AFTER_DEFECT
         outbox.cancel_alarm()
-        loop = asyncio.get_running_loop()
-        outbox.alarm = loop.call_later(seconds, self.look_soon, sandbox)
+        outbox.alarm = self._loop.call_later(seconds, self.look_soon, sandbox)
 
     # -- one queue per webhook
 
