@@ -7,6 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..contract.source import fixture
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict, reference_not_found
@@ -213,27 +214,7 @@ def new_transaction(ident: str, payment: NewPayment, amount: int) -> dict[str, s
     return transaction
 
 
-_PIX, _CARD, _BOLETO = frozenset(("pix",)), frozenset(("credit_card",)), frozenset(("boleto",))
-
-FAILURES: dict[str, tuple[str, frozenset[str]]] = {
-    "insufficient_funds": ("The balance of the payer is too low.", _PIX),
-    "payer_limit_exceeded": (
-        "The amount is above the limit of the payer for this time of day.",
-        _PIX,
-    ),
-    "payer_account_blocked": ("The account of the payer is blocked or closed.", _PIX),
-    "payer_bank_unavailable": ("The bank of the payer did not answer in time.", _PIX),
-    "rejected_by_payer": ("The payer declined the payment in the app of the bank.", _PIX),
-    "card_declined": ("The issuer of the card declined the payment.", _CARD),
-    "card_limit_exceeded": ("The amount is above the limit of the card.", _CARD),
-    "card_expired": ("The card has expired.", _CARD),
-    "boleto_not_registered": ("The bank did not register the boleto.", _BOLETO),
-    "suspected_fraud": ("The payment was refused by the fraud analysis.", _PIX | _CARD),
-    "provider_unavailable": (
-        "The payment provider could not open the charge.",
-        _PIX | _CARD | _BOLETO,
-    ),
-}
+FAILURES = fixture("failures.yaml")
 """Why a payment fails, and by which methods it can."""
 
 DEFAULT_FAILURE = {
@@ -245,8 +226,8 @@ DEFAULT_FAILURE = {
 
 def check_failure(code: str, method: str) -> None:
     """Raises Conflict for a failure code that the payment's method does not have."""
-    if method not in FAILURES[code][1]:
-        known = ", ".join(name for name, (_, methods) in FAILURES.items() if method in methods)
+    if method not in FAILURES[code]["methods"]:
+        known = ", ".join(name for name, about in FAILURES.items() if method in about["methods"])
         message = f"A payment by {method} does not fail with {code}. Its codes are {known}."
         raise Conflict.at("code", message, "failure_code_not_applicable")
 
@@ -257,7 +238,7 @@ def failure(code: str) -> dict[str, str]:
         "status": "failed",
         "success": "false",
         "failure_code": code,
-        "failure_reason": FAILURES[code][0],
+        "failure_reason": FAILURES[code]["reason"],
     }
 
 

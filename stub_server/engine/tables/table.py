@@ -89,7 +89,7 @@ class Table:
         keys = {name: extract_of(key) for name, key in spec.keys.items()}
         self.extracts: Mapping[str, Extract] = {**keys, **spec.unique}
         self.unique: dict[str, dict[Hashable, str]] = {name: {} for name in self.extracts}
-        self.views = Views(spec.views)
+        self.views = Views(spec.derived, spec.kinds, spec.sorts)
         self.lists: dict[Hashable, Any] = {}
         self.size = self.readers = 0
         for _, record in sorted((rows or {}).items()):
