@@ -142,10 +142,6 @@ class Sandbox:
         for store in self.stores.values():
             yield from store.tables.values()
 
-    def own_tables(self) -> list[Table]:
-        """The tables of all merchants that no copy shares."""
-        return [table for store in self.stores.values() for table in store.own_tables()]
-
     @property
     def standing(self) -> Standing:
         """How it stands after the newest step, besides its records and lists."""
@@ -266,7 +262,7 @@ class Sandbox:
             store.adopt(copy.stores.get(ident) or Store(store.merchant, self.rules.layout))
         kept = [ident for ident in {**self.stores, **copy.stores} if ident in copy.stores]
         self.stores = {ident: self.stores.get(ident, copy.stores[ident]) for ident in kept}
-        self.timers = copy.timers.copy()
+        self.timers = copy.timers
         self.fold_rest(step)
 
     def change(self, step: Step) -> Sliced[None]:

@@ -14,7 +14,6 @@ from .indexes import Keys, Views, contains, insert, remove
 from .specs import Check, Extract, TableSpec, UniqueViolation, without_punctuation
 
 REMEMBERED = 16  # lists of a table between two writes to it
-FREED_AT_ONCE = 1_000  # records
 
 
 def encoded(value: Any) -> bytes:
@@ -248,20 +247,6 @@ class Table:
         twin.views.take(self.views)
         twin.size = self.size
         return twin
-
-    def clear(self) -> Iterator[None]:
-        """Free everything, with pauses: 100,000 records at once would take long. Nobody has the
-        table any more.
-        """
-        large: tuple[dict[Any, Any], ...] = (self.rows, *self.unique.values())
-        for records in large:
-            while records:
-                for _ in range(min(FREED_AT_ONCE, len(records))):
-                    records.popitem()
-                yield
-        for part in (self.keys, self.order, *[part.data for _, part in self.views.all]):
-            part.clear()
-            yield
 
 
 def size_of(record: Record | None) -> int:
