@@ -14,7 +14,6 @@ from ..server import lists, reply
 from ..server.lists import list_reply, query_of
 from ..server.reply import Reply
 from ..server.work import Work
-from ..webhooks.posting import send
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver
@@ -163,12 +162,8 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     Other requests run meanwhile, so everything is read again afterwards.
     """
     attempt = attempt_of(webhook, log, work.now)
-    outcome = await send(
-        work.server.courier,
-        work.sandbox,
-        attempt,
-        PATIENCE,
-        is_foreign=work.request.is_foreign,
+    outcome = await work.server.courier.send(
+        work.sandbox, attempt, PATIENCE, is_foreign=work.request.is_foreign
     )
     await do_due(work.sandbox, work.server.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.merchant_id))

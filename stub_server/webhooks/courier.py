@@ -3,19 +3,24 @@
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..core.clock import SECOND
 from ..core.log import log
 from ..core.problem import Unavailable
 from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import SENDING, Timer
+from ..domain.deliveries import AttemptOutcome
+from ..domain.webhooks import ABROAD
+from ..engine.attempts import Attempt, disturbance, simulated, wrong_keys
 from ..engine.deliveries import is_silent
+from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import Fired, do_due
-from .posting import claim_due, claimed_attempt, next_attempt, record, release_parked, send
+from .posting import claim_due, claimed_attempt, next_attempt, record, release_parked
 from .sender import Sender
 
 TIMEOUT = 15.0  # seconds of one attempt
@@ -197,7 +202,7 @@ class Courier:
                 if sandbox.log.stored is not None:  # an event that was sent must not be undone
                     await sandbox.log.stored()
                 timeout = TIMEOUT if outbox.fired is None else SHORTER
-                outcome = await send(self, sandbox, attempt, timeout)
+                outcome = await self.send(sandbox, attempt, timeout)
             if not sandbox.status.is_broken:
                 await do_due(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome)
@@ -212,6 +217,37 @@ class Courier:
             self.look_soon(sandbox)
         finally:
             self._wake()
+
+    async def send(
+        self, sandbox: Sandbox, attempt: Attempt, timeout: float, *, is_foreign: bool = False
+    ) -> AttemptOutcome:
+        """Post once, or as the fault rules say, which the outcome names. A simulated receiver
+        answers at once, and of a duplicate the first answer counts.
+
+        A stranger's page may call a server on its visitor's machine; it must not reach into that
+        visitor's networks: neither when it `is_foreign`, nor where it has set the address.
+        """
+        answered = simulated(sandbox, attempt)
+        if answered is not None:
+            return answered
+        sender, delivery = self.sender, attempt.delivery
+        if is_foreign or attempt.webhook.hidden.get(ABROAD):
+            sender = self.abroad
+        effect = disturbance(sandbox, attempt)
+        if effect.delay:
+            await asyncio.sleep(effect.delay / SECOND)
+        if effect.then.get(DROP):
+            return AttemptOutcome.lost(effect.delay, effect.label)
+        if effect.then.get(BAD_SIGNATURE):
+            delivery = replace(delivery, keys=wrong_keys(delivery.keys))
+        outcome = await sender.attempt(delivery, timeout)
+        if effect.then.get(DUPLICATE):
+            await sender.attempt(delivery, timeout)
+        return outcome._replace(
+            simulated=effect.label or None, duration_ms=outcome.duration_ms + effect.delay
+        )
+
+    # -- those who wait
 
     async def idle(self, sandbox: Sandbox) -> None:
         """Wait until nothing of a sandbox is under way."""

@@ -1,15 +1,10 @@
-"""One attempt to deliver: whether it is to be made, what is sent, and the step it ends with."""
+"""One attempt to deliver: whether it is to be made, and the step it ends with."""
 
-import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Protocol
 
-from ..core.clock import SECOND
 from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
-from ..domain.webhooks import ABROAD
-from ..engine.attempts import Attempt, conclude, disturbance, due_attempt, simulated, wrong_keys
+from ..engine.attempts import Attempt, conclude, due_attempt
 from ..engine.deliveries import (
     is_kept_back,
     is_silent,
@@ -18,20 +13,8 @@ from ..engine.deliveries import (
     keeps_waiting,
 )
 from ..engine.draft import Draft
-from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
-from .sender import Sender
-
-
-class Senders(Protocol):
-    """How a server sends: usually, and to addresses that pages of other machines have set."""
-
-    sender: Sender
-    abroad: Sender
-
-
-# -- whether it is to be made
 
 
 def next_attempt(sandbox: Sandbox) -> Timer | None:
@@ -79,44 +62,6 @@ def claimed_attempt(sandbox: Sandbox, timer: Timer) -> Attempt | None:
     else:
         return attempt
     return None
-
-
-# -- what is sent, and the step
-
-
-async def send(
-    senders: Senders,
-    sandbox: Sandbox,
-    attempt: Attempt,
-    timeout: float,
-    *,
-    is_foreign: bool = False,
-) -> AttemptOutcome:
-    """Post once, or as the fault rules say, which the outcome names. A simulated receiver answers
-    at once, and of a duplicate the first answer counts.
-
-    A stranger's page may call a server on its visitor's machine; it must not reach into that
-    visitor's networks: neither when it `is_foreign`, nor where it has set the address.
-    """
-    answered = simulated(sandbox, attempt)
-    if answered is not None:
-        return answered
-    sender, delivery = senders.sender, attempt.delivery
-    if is_foreign or attempt.webhook.hidden.get(ABROAD):
-        sender = senders.abroad
-    effect = disturbance(sandbox, attempt)
-    if effect.delay:
-        await asyncio.sleep(effect.delay / SECOND)
-    if effect.then.get(DROP):
-        return AttemptOutcome.lost(effect.delay, effect.label)
-    if effect.then.get(BAD_SIGNATURE):
-        delivery = replace(delivery, keys=wrong_keys(delivery.keys))
-    outcome = await sender.attempt(delivery, timeout)
-    if effect.then.get(DUPLICATE):
-        await sender.attempt(delivery, timeout)
-    return outcome._replace(
-        simulated=effect.label or None, duration_ms=outcome.duration_ms + effect.delay
-    )
 
 
 def record(sandbox: Sandbox, timer: Timer, attempt: Attempt, outcome: AttemptOutcome) -> None:
