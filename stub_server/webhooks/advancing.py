@@ -7,12 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ..core.slices import at_once
-from ..engine.deliveries import is_silent
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, jobs_until, move_clock
 from ..engine.step import Cause
 from .courier import Courier
-from .posting import next_attempt, release_parked
+from .posting import release_parked
 
 
 async def pass_time(
@@ -67,12 +66,11 @@ async def _advance(
     """Do the jobs and the attempts that are due until an instant, in the order of their time."""
     await courier.idle(sandbox)
     while not sandbox.status.is_gone:
-        speaks = not is_silent(sandbox)
         release_parked(sandbox)
         async with sandbox.status.turn:
-            await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
-        attempt = next_attempt(sandbox)
-        if attempt is not None and attempt.due <= to:
+            await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=True))
+        attempt = sandbox.timers.next_attempt(to)
+        if attempt is not None:
             if attempt.due > sandbox.clock.now:
                 move_clock(sandbox, attempt.due, cause)
             await courier.queue_due(sandbox, attempt.due)
@@ -99,8 +97,7 @@ def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
         return True
     if sandbox.status.is_advancing or sandbox.timers.claimed or courier.outbox(sandbox).queues:
         return False
-    attempt = next_attempt(sandbox)
-    return attempt is None or attempt.due > sandbox.clock.read()
+    return sandbox.timers.next_attempt(sandbox.clock.read()) is None
 
 
 def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
@@ -110,6 +107,4 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     timers = sandbox.timers
     due = timers.attempts_due(sandbox.clock.now)
     held = len(timers.on_hold) + sum(map(len, timers.parked.values()))
-    if is_silent(sandbox):
-        return {"due": 0, "in_flight": 0, "held": held + due}
     return {"due": due, "in_flight": len(courier.outbox(sandbox).queues), "held": held}

@@ -16,11 +16,10 @@ from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AttemptOutcome
 from ..domain.webhooks import ABROAD
 from ..engine.attempts import Attempt, disturbance, simulated, wrong_keys
-from ..engine.deliveries import is_silent
 from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import Fired, do_due
-from .posting import claim_due, claimed_attempt, next_attempt, record, release_parked
+from .posting import claim_due, claimed_attempt, record, release_parked
 from .sender import Sender
 
 TIMEOUT = 15.0  # seconds of one attempt
@@ -142,7 +141,7 @@ class Courier:
 
     def _set_alarm(self, sandbox: Sandbox, outbox: Outbox) -> None:
         now, due = sandbox.clock.read(), SILENT
-        for timer in (sandbox.timers.next_job(), next_attempt(sandbox)):
+        for timer in (sandbox.timers.next_job(), sandbox.timers.next_attempt()):
             if timer is not None:
                 due = min(due, timer.due)
         sandbox.status.next_look = due
@@ -158,8 +157,7 @@ class Courier:
 
     async def queue_due(self, sandbox: Sandbox, until: int) -> None:
         """Queue the attempts that are due at an instant or before, in the order of time."""
-        if not is_silent(sandbox):
-            await self.worker.in_slices(self._queue(sandbox, until))
+        await self.worker.in_slices(self._queue(sandbox, until))
 
     def _queue(self, sandbox: Sandbox, until: int) -> Sliced[None]:
         release_parked(sandbox)

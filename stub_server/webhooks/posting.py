@@ -7,7 +7,6 @@ from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..engine.attempts import Attempt, conclude, due_attempt
 from ..engine.deliveries import (
     is_kept_back,
-    is_silent,
     is_simulated,
     is_waiting,
     keeps_waiting,
@@ -15,13 +14,6 @@ from ..engine.deliveries import (
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
-
-
-def next_attempt(sandbox: Sandbox) -> Timer | None:
-    """The next attempt; None if nothing is to be sent."""
-    if is_silent(sandbox):
-        return None
-    return sandbox.timers.next_attempt()
 
 
 def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str, Timer]]:
