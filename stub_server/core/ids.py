@@ -5,18 +5,15 @@ from copy import copy
 from hashlib import blake2b, sha256
 from random import Random
 from secrets import token_bytes
+from uuid import UUID
 
 BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BASE62 = BASE36 + "abcdefghijklmnopqrstuvwxyz"
-# RFC 9562: bits 76 to 79 say version 4, bits 62 and 63 say 10.
-_FREE = (1 << 128) - 1 & ~(0xF << 76 | 0b11 << 62)
-_FIXED = 4 << 76 | 0b10 << 62
 
 
 def uuid_text(bits: int) -> str:
     """128 bits -> a version 4 UUID in lower case."""
-    text = f"{bits & _FREE | _FIXED:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return str(UUID(int=bits, version=4))
 
 
 def named_uuid(*names: str) -> str:

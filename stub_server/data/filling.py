@@ -87,8 +87,6 @@ class Seeding:
         named = scenario.root.value["merchant"]
         owner = stores.Merchant(MERCHANT_ID, USER_ID, named["name"], named["city"], iso(begun))
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
-        for table in store.tables.values():
-            table.begin()
         script = Script(sandbox, store, begun, now)
         # no autopay, and the standard schedule
         settings, sandbox.settings = sandbox.settings, SandboxSettings()
@@ -108,8 +106,6 @@ class Seeding:
             crowd.plan()
             script.run()
             records.check()
-            for table in store.tables.values():
-                table.complete()
         sandbox.settings, sandbox.origin.raises_events = settings, True
         sandbox.origin.sample = _sample(store, merchant.offers)
 

@@ -107,7 +107,7 @@ class Lives:
         refused = None
         if fate.outcome == "failed":
             refused = pick(self.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
-        new = ordering.NewOrder(
+        new = order_rules.NewOrder(
             body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused
         )
         return ordering.buy(draft, new)

@@ -60,7 +60,7 @@ class Script:
         """Do everything in the order of time; at one instant, jobs of the clock come first."""
         queue, timers = self._queue, self.sandbox.timers
         while True:
-            timer = timers.next(queue[0][0] if queue else self.end)
+            timer = timers.next_job(queue[0][0] if queue else self.end)
             if timer is not None:
                 self.now = max(self.now, timer.due)
                 run(self.sandbox, timer, self.now)

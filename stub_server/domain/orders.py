@@ -7,17 +7,13 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..contract.source import fixture
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict, reference_not_found
 from ..core.record import Body, Parts, without
 from . import boleto
 from .brcode import encode
-
-Names = tuple[str, str, str]
-"""The identifiers of a new order: its id, its code and its transaction's id."""
-Seller = tuple[str, str, str]
-"""The receiver of a PIX code (name and city), and the base URL of its image."""
 
 
 def life(method: str, now: int) -> int:
@@ -127,39 +123,42 @@ def check_plan(project_id: str, plan: Body | None) -> Body:
     return plan
 
 
-class NewPayment(NamedTuple):
-    """How a new order is to be paid: until when it can be (`expires`), and when a boleto is due.
-    Times are ms.
+class NewOrder(NamedTuple):
+    """What is ordered, by whom, and how it is paid. `body` is a request, with ids as in the
+    records.
 
-    `refused` is the failure code of an order that fails at once. A PIX order carries its BR Code
-    also then.
+    It can be paid for `life` ms, and a boleto is `due` (ms) at the end of that, unless told
+    otherwise. An order that a scenario names has the id `ident`; one that fails at once has the
+    failure code `refused`. With `no_magic`, magic values have no effect. With `copy_only`, the keys
+    of its project see what the order says of its customer, and not the customer. The order of a
+    further period names its subscription.
     """
 
+    body: Body
+    customer: Body
+    customer_id: str
     method: str
-    seller: Seller
-    now: int
-    expires: int
-    due: int
-    refused: str | None
+    copy_only: bool = False
+    ident: str | None = None
+    refused: str | None = None
+    no_magic: bool = False
+    life: int | None = None
+    due: int | None = None
+    subscription_id: str | None = None
 
 
-def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> Parts:
-    """A new order's public and hidden parts.
-
-    `body` is the request, with ids spelled as in the records.
-    """
-    ident, code, transaction_id = names
-    created, refused = iso(payment.now), payment.refused
-    transaction = new_transaction(transaction_id, payment, cents(body["totalAmount"]))
-    if refused is not None:
-        transaction |= failure(refused)
+def new_order(new: NewOrder, ident: str, code: str, transaction: dict[str, str], now: int) -> Parts:
+    """A new order's public and hidden parts; one that is refused has failed at once."""
+    body, created = new.body, iso(now)
+    if new.refused is not None:
+        transaction |= failure(new.refused)
     public = {
         "id": ident,
         "code": code,
-        "status": "pending" if refused is None else "failed",
-        "paymentMethod": payment.method,
+        "status": "pending" if new.refused is None else "failed",
+        "paymentMethod": new.method,
         "totalAmount": body["totalAmount"],
-        "customer": customer,
+        "customer": new.customer,
         "items": body["items"],
         "last_transaction": transaction,
         "createdAt": created,
@@ -168,16 +167,17 @@ def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> 
     hidden = {
         "projectId": body["projectId"],
         "planId": body["planId"],
-        "subscriptionId": None,
-        "document": customer["document"],
+        "subscriptionId": new.subscription_id,
+        "document": new.customer["document"],
         "metadata": body.get("metadata", {}),
         "success_url": body.get("success_url"),
         "cancel_url": body.get("cancel_url"),
         "paid_at": None,
         "paid_cents": 0,
         "refunded_cents": 0,
-        "renewal": False,
-        "copy_only": False,
+        "renewal": new.subscription_id is not None,
+        "copy_only": new.copy_only,
+        "customerId": new.customer_id,
     }
     return public, hidden
 
@@ -185,18 +185,25 @@ def new_order(names: Names, body: Body, customer: Body, payment: NewPayment) -> 
 _ESCAPED = (("%", "%25"), ("+", "%2B"), ("&", "%26"), ("#", "%23"), (" ", "%20"))
 
 
-def new_transaction(ident: str, payment: NewPayment, amount: int) -> dict[str, str]:
-    """The first state of an order's payment; every value is a string."""
-    method, (name, city, base_url) = payment.method, payment.seller
+def new_transaction(
+    new: NewOrder, ident: str, seller: tuple[str, str, str], now: int, expires: int
+) -> dict[str, str]:
+    """The first state of an order's payment, until when (ms) it can be paid; every value is a
+    string.
+
+    `seller` is the receiver of a PIX code (name and city), and the base URL of its image. A PIX
+    order carries its BR Code also when it is refused.
+    """
+    amount, (name, city, base_url) = cents(new.body["totalAmount"]), seller
     transaction = {
         "id": ident,
-        "transaction_type": method,
+        "transaction_type": new.method,
         "status": "waiting_payment",
         "amount": text(amount),
         "currency": "BRL",
         "success": "true",
     }
-    if method == "pix":
+    if new.method == "pix":
         txid = ident.replace("-", "")
         code = encode(amount, txid, name, city)
         transaction["txid"] = txid
@@ -204,36 +211,17 @@ def new_transaction(ident: str, payment: NewPayment, amount: int) -> dict[str, s
         for sign, escaped in _ESCAPED:
             code = code.replace(sign, escaped)
         transaction["qr_code_url"] = f"{base_url}/_sandbox/qr.svg?code={code}"
-    elif method == "boleto":
-        barcode = boleto.barcode(amount, payment.due, int(ident.replace("-", ""), 16))
+    elif new.method == "boleto":
+        due = expires if new.due is None else new.due
+        barcode = boleto.barcode(amount, due, int(ident.replace("-", ""), 16))
         transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode
-        transaction["due_at"] = iso(payment.due)
-    transaction["expires_at"] = iso(payment.expires)
-    transaction["created_at"] = transaction["updated_at"] = iso(payment.now)
+        transaction["due_at"] = iso(due)
+    transaction["expires_at"] = iso(expires)
+    transaction["created_at"] = transaction["updated_at"] = iso(now)
     return transaction
 
 
-_PIX, _CARD, _BOLETO = frozenset(("pix",)), frozenset(("credit_card",)), frozenset(("boleto",))
-
-FAILURES: dict[str, tuple[str, frozenset[str]]] = {
-    "insufficient_funds": ("The balance of the payer is too low.", _PIX),
-    "payer_limit_exceeded": (
-        "The amount is above the limit of the payer for this time of day.",
-        _PIX,
-    ),
-    "payer_account_blocked": ("The account of the payer is blocked or closed.", _PIX),
-    "payer_bank_unavailable": ("The bank of the payer did not answer in time.", _PIX),
-    "rejected_by_payer": ("The payer declined the payment in the app of the bank.", _PIX),
-    "card_declined": ("The issuer of the card declined the payment.", _CARD),
-    "card_limit_exceeded": ("The amount is above the limit of the card.", _CARD),
-    "card_expired": ("The card has expired.", _CARD),
-    "boleto_not_registered": ("The bank did not register the boleto.", _BOLETO),
-    "suspected_fraud": ("The payment was refused by the fraud analysis.", _PIX | _CARD),
-    "provider_unavailable": (
-        "The payment provider could not open the charge.",
-        _PIX | _CARD | _BOLETO,
-    ),
-}
+FAILURES = fixture("failures.yaml")
 """Why a payment fails, and by which methods it can."""
 
 DEFAULT_FAILURE = {
@@ -245,8 +233,8 @@ DEFAULT_FAILURE = {
 
 def check_failure(code: str, method: str) -> None:
     """Raises Conflict for a failure code that the payment's method does not have."""
-    if method not in FAILURES[code][1]:
-        known = ", ".join(name for name, (_, methods) in FAILURES.items() if method in methods)
+    if method not in FAILURES[code]["methods"]:
+        known = ", ".join(name for name, about in FAILURES.items() if method in about["methods"])
         message = f"A payment by {method} does not fail with {code}. Its codes are {known}."
         raise Conflict.at("code", message, "failure_code_not_applicable")
 
@@ -257,7 +245,7 @@ def failure(code: str) -> dict[str, str]:
         "status": "failed",
         "success": "false",
         "failure_code": code,
-        "failure_reason": FAILURES[code][0],
+        "failure_reason": FAILURES[code]["reason"],
     }
 
 

@@ -52,12 +52,10 @@ def attempt_of(webhook: Row, entry: Row, now: int) -> Attempt:
     return Attempt(entry, webhook, delivery, now)
 
 
-def due_attempt(sandbox: Sandbox, store: Store | None, ident: str, now: int) -> Attempt | None:
+def due_attempt(sandbox: Sandbox, store: Store, ident: str, now: int) -> Attempt | None:
     """The attempt of an open delivery whose webhook is switched on; None where nothing is to be
     sent any more.
     """
-    if store is None:
-        return None
     entry = store.webhook_logs.open(ident)
     if entry is None or not _is_open(sandbox, entry.public):
         return None

@@ -8,7 +8,7 @@ from ..contract.lifecycles import Lifecycle
 from ..core.record import Record, Row
 from ..core.timers import SENDING
 from ..domain.receivers import is_reserved
-from .sandbox import DEFAULT, SILENT, Sandbox
+from .sandbox import DEFAULT, Sandbox
 from .tables.store import Store
 from .tables.table import Table, size_of
 
@@ -54,10 +54,8 @@ def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
     return path.startswith(f"/s/{sandbox.name}{INBOX}")
 
 
-def keeps_waiting(store: Store | None, webhook_id: str) -> bool:
+def keeps_waiting(store: Store, webhook_id: str) -> bool:
     """Whether a webhook gets its events in order and waits for a delivery that is being retried."""
-    if store is None:
-        return False
     webhook = store.webhooks.peek(webhook_id)
     if webhook is None or not webhook.get("ordered"):
         return False
@@ -75,17 +73,6 @@ def is_kept_back(sandbox: Sandbox, entry: Row, url: str) -> bool:
     Those to the own inbox are always sent.
     """
     return entry.hidden["serial"] <= sandbox.status.held_before and not is_own_inbox(sandbox, url)
-
-
-def is_silent(sandbox: Sandbox) -> bool:
-    """Whether nothing of a sandbox is sent, of whatever event."""
-    if sandbox.status.held_before != SILENT:
-        return False
-    for store in sandbox.stores.values():
-        for row in store.webhooks.rows_of("is_active", True):
-            if is_own_inbox(sandbox, row.public["url"]):
-                return False
-    return True
 
 
 def outgoing(table: Table, coming: Sequence[Record], lifecycle: Lifecycle) -> list[Record]:

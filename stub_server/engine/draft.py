@@ -1,11 +1,11 @@
 """A draft: the step of one cause while it is being decided. Nothing of it is visible until it is
 recorded.
 
-Records are validated and unique keys checked as they are added; those of a past when their table
-is complete. New ids are computed from the sandbox's position, which moves only with the step: an
-abandoned draft uses none. Reading a record by id through the draft shows the draft's version;
-indexes, counts and sums show the sandbox before it. A draft never spans an `await`: an operation
-that waits records its step first. It is void once another step was recorded.
+Records are validated and unique keys checked as they are added. New ids are computed from the
+sandbox's position, which moves only with the step: an abandoned draft uses none. Reading a record
+by id through the draft shows the draft's version; indexes, counts and sums show the sandbox before
+it. A draft never spans an `await`: an operation that waits records its step first. It is void once
+another step was recorded.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

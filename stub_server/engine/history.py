@@ -21,7 +21,6 @@ from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Standing, Step, Used
 from .tables.store import Store
-from .tables.table import Table
 
 Rows = dict[int, Record]
 """The records of a table by key."""
@@ -112,7 +111,7 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Sliced[Sandbox]:
         yield from twin.change(undone)
         twin.fold_rest(undone)
         yield
-    twin.log = twin.log.fresh(number)
+    twin.log, twin.timers = twin.log.fresh(number), twin.timers.copy()  # without what was undone
     twin.clock.set(twin.clock.again(twin.clock.recorded))
     return twin
 
@@ -145,12 +144,6 @@ def go_back(
     step = _step(sandbox, then, cause, instant, parts)
     sandbox.take(step, None, then)
     return step
-
-
-def free(tables: list[Table]) -> Sliced[None]:
-    """Free tables that nobody has any more, with pauses."""
-    while tables:
-        yield from tables.pop().clear()
 
 
 def _touched(sandbox: Sandbox, since: int | None) -> Touched | None:

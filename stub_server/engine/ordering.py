@@ -1,39 +1,14 @@
 """New orders. `closing.py` ends them, `billing.py` has their payments."""
 
-from typing import NamedTuple
-
 from ..core.clock import SECOND
-from ..core.record import Body, Record
+from ..core.record import Record
 from ..domain import orders, subscriptions
+from ..domain.orders import NewOrder
 from .billing import pay
 from .closing import IN_EVENTS, is_payable
 from .draft import Draft
 
 AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
-
-
-class NewOrder(NamedTuple):
-    """What is ordered, by whom, and how it is paid. `body` is a request, with ids as in the
-    records.
-
-    It can be paid for `life` ms, and a boleto is `due` (ms) at the end of that, unless told
-    otherwise. An order that a scenario names has the id `ident`; one that fails at once has the
-    failure code `refused`. With `no_magic`, magic values have no effect. With `copy_only`, the keys
-    of its project see what the order says of its customer, and not the customer. The order of a
-    further period names its subscription.
-    """
-
-    body: Body
-    customer: Body
-    customer_id: str
-    method: str
-    copy_only: bool = False
-    ident: str | None = None
-    refused: str | None = None
-    no_magic: bool = False
-    life: int | None = None
-    due: int | None = None
-    subscription_id: str | None = None
 
 
 def buy(draft: Draft, new: NewOrder) -> Record:
@@ -54,31 +29,27 @@ def place(draft: Draft, new: NewOrder) -> Record:
     store, now = draft.store, draft.now
     behaviour = _behaviour_of(draft, new.customer_id)
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
+    if magic.fails:
+        new = new._replace(refused=orders.DEFAULT_FAILURE[new.method])
     code, ident = draft.code_for(store.orders), new.ident or draft.ids.uuid()
-    names = ident, code, draft.ids.uuid()
     life = new.life if magic.life is None else magic.life
     expires = now + (orders.life(new.method, now) if life is None else life)
     seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url
-    due = expires if new.due is None else new.due
-    refused = orders.DEFAULT_FAILURE[new.method] if magic.fails else new.refused
-    payment = orders.NewPayment(new.method, seller, now, expires, due, refused)
-    public, hidden = orders.new_order(names, new.body, new.customer, payment)
-    hidden |= {"customerId": new.customer_id, "copy_only": new.copy_only}
-    if new.subscription_id is not None:
-        hidden |= {"subscriptionId": new.subscription_id, "renewal": True}
+    transaction = orders.new_transaction(new, draft.ids.uuid(), seller, now, expires)
+    public, hidden = orders.new_order(new, ident, code, transaction, now)
     if behaviour is not None:
         hidden["behaviour"] = behaviour
     record = draft.create(store.orders, ident, public, hidden)
     moved = draft.lifecycle("Order").find("new", public["status"])
     draft.emit_move(store.orders, record, moved, hidden["projectId"], *IN_EVENTS)
-    if refused is None:
-        _set_timers(draft, ident, payment, magic)
+    if new.refused is None:
+        draft.at(expires, "order.expire", ident)
+        _set_timers(draft, ident, new.method, magic)
     return record
 
 
-def _set_timers(draft: Draft, ident: str, payment: orders.NewPayment, magic: orders.Magic) -> None:
-    """Set the timers that end a new order and pay it, as its magic value or `autopay` says."""
-    draft.at(payment.expires, "order.expire", ident)
+def _set_timers(draft: Draft, ident: str, method: str, magic: orders.Magic) -> None:
+    """Set the timers that pay a new order, as its magic value or `autopay` says."""
     autopay = draft.sandbox.settings.autopay
     if magic.pays is not None:
         draft.at(draft.now + magic.pays, "order.pay", ident)
@@ -86,7 +57,7 @@ def _set_timers(draft: Draft, ident: str, payment: orders.NewPayment, magic: ord
         draft.at(draft.now + magic.refunds, "order.refund", ident)
     if magic.name:
         return
-    if autopay is not None and payment.method in AUTOPAID:
+    if autopay is not None and method in AUTOPAID:
         draft.at(draft.now + autopay * SECOND, "order.pay", ident)
 
 

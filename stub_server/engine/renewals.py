@@ -122,7 +122,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
     copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
     buyer = first.public["customer"] if copy_only else as_buyer(customer)
-    new = ordering.NewOrder(
+    new = orders.NewOrder(
         body,
         buyer,
         row.public["customerId"],

@@ -142,10 +142,6 @@ class Sandbox:
         for store in self.stores.values():
             yield from store.tables.values()
 
-    def own_tables(self) -> list[Table]:
-        """The tables of all merchants that no copy shares."""
-        return [table for store in self.stores.values() for table in store.own_tables()]
-
     @property
     def standing(self) -> Standing:
         """How it stands after the newest step, besides its records and lists."""

@@ -64,7 +64,7 @@ def due_jobs(sandbox: Sandbox) -> Sliced[None]:
     """
     timers, clock = sandbox.timers, sandbox.clock
     until = sandbox.present
-    if timers.next(until) is not None:
+    if timers.next_job(until) is not None:
         try:
             yield from jobs_until(sandbox, until, [])
         except Unavailable:  # steps cannot be stored: time waits, and reads are answered
@@ -74,7 +74,7 @@ def due_jobs(sandbox: Sandbox) -> Sliced[None]:
                 "defect in a job of sandbox %s; its clock waits at %d", sandbox.name, clock.now
             )
             return
-    if timers is sandbox.timers and timers.next(until) is None:  # else it was rewound meanwhile
+    if timers is sandbox.timers and timers.next_job(until) is None:  # else it was rewound meanwhile
         clock.now = max(clock.now, until)
 
 
@@ -135,11 +135,9 @@ def _goes_on(sandbox: Sandbox, timers: Timers) -> bool:
 
 def _next_job(sandbox: Sandbox, timers: Timers, until: int, *, pausing: bool) -> Timer | None:
     """The next job that is due until an instant; with `pausing` none after an attempt to send."""
-    timer = timers.next(until) if _goes_on(sandbox, timers) else None
-    if timer is not None and pausing:
-        attempt = timers.next_attempt()
-        if attempt is not None and attempt < timer.due:
-            return None
+    timer = timers.next_job(until) if _goes_on(sandbox, timers) else None
+    if timer is not None and pausing and timers.next_attempt(timer.due - 1) is not None:
+        return None
     return timer
 
 

@@ -60,7 +60,7 @@ def _create(work: Work, body: Body, method: str) -> Reply:
         warnings += ("customer_differs",)
     work.trace.warn(warnings)
     customer_id = ident or _customer(work, buyer, plan["projectId"])
-    record = ordering.buy(draft, ordering.NewOrder(body, buyer, customer_id, method, copy_only))
+    record = ordering.buy(draft, rules.NewOrder(body, buyer, customer_id, method, copy_only))
     return _created(work, record, buyer["email"])
 
 

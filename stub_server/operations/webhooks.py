@@ -5,7 +5,7 @@ from ..core.record import Body, Row
 from ..core.signing import new_key
 from ..domain import deliveries
 from ..domain import webhooks as rules
-from ..engine.attempts import attempt_of, conclude, disturbance, simulated
+from ..engine.attempts import attempt_of, conclude
 from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import TEST
 from ..engine.samples import newest, nothing_happened, sample
@@ -14,7 +14,6 @@ from ..server import lists, reply
 from ..server.lists import list_reply, query_of
 from ..server.reply import Reply
 from ..server.work import Work
-from ..webhooks.posting import send
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver
@@ -163,14 +162,9 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     Other requests run meanwhile, so everything is read again afterwards.
     """
     attempt = attempt_of(webhook, log, work.now)
-    outcome = simulated(work.sandbox, attempt)
-    if outcome is None:
-        sender = work.server.courier.sender
-        # A stranger's page may call a server on its visitor's machine; it must not reach into that
-        # visitor's networks.
-        if work.request.is_foreign or webhook.hidden.get(rules.ABROAD):
-            sender = work.server.courier.abroad
-        outcome = await send(sender, attempt.delivery, PATIENCE, disturbance(work.sandbox, attempt))
+    outcome = await work.server.courier.send(
+        work.sandbox, attempt, PATIENCE, is_foreign=work.request.is_foreign
+    )
     await do_due(work.sandbox, work.server.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.merchant_id))
     public, hidden = conclude(work.draft, attempt, outcome, trigger)

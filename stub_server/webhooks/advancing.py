@@ -6,16 +6,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..core.slices import Sliced, at_once
-from ..core.timers import SENDING, Timer
-from ..engine.deliveries import is_silent
+from ..core.slices import at_once
 from ..engine.sandbox import Sandbox
 from ..engine.scheduler import Fired, jobs_until, move_clock
 from ..engine.step import Cause
 from .courier import Courier
-from .posting import claim_due, next_attempt, release_parked
-
-TIMEOUT = 4.0  # seconds of one attempt
+from .posting import release_parked
 
 
 async def pass_time(
@@ -42,14 +38,17 @@ async def pass_time(
         then()
         return fired, True
 
+    outbox = courier.outbox(sandbox)
+
     async def go_on() -> None:
+        outbox.fired = fired
         try:
             await _advance(courier, sandbox, to, cause, fired)
             if not sandbox.status.is_gone:
                 move_clock(sandbox, to, cause)
                 then()
         finally:
-            sandbox.status.is_advancing = False
+            sandbox.status.is_advancing, outbox.fired = False, None
             courier.look_soon(sandbox)
 
     sandbox.status.is_advancing = True
@@ -65,42 +64,19 @@ async def _advance(
     courier: Courier, sandbox: Sandbox, to: int, cause: Cause, fired: list[Fired]
 ) -> None:
     """Do the jobs and the attempts that are due until an instant, in the order of their time."""
-    await courier.settle(sandbox)
+    await courier.idle(sandbox)
     while not sandbox.status.is_gone:
-        speaks = not is_silent(sandbox)
         release_parked(sandbox)
         async with sandbox.status.turn:
-            await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=speaks))
-        attempt, job = next_attempt(sandbox), sandbox.timers.next_due()
-        if attempt is not None and attempt <= to:
-            await _send(courier, sandbox, attempt, cause, fired)
-        elif job is None or job > to:
+            await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=True))
+        attempt = sandbox.timers.next_attempt(to)
+        if attempt is not None:
+            if attempt.due > sandbox.clock.now:
+                move_clock(sandbox, attempt.due, cause)
+            await courier.queue_due(sandbox, attempt.due)
+            await courier.idle(sandbox)
+        elif sandbox.timers.next_job(to) is None:
             return
-
-
-async def _send(
-    courier: Courier, sandbox: Sandbox, due: int, cause: Cause, fired: list[Fired]
-) -> None:
-    """Stop the clock at an instant and make the attempts due there, those of one
-    webhook in order.
-    """
-    if due > sandbox.clock.now:
-        move_clock(sandbox, due, cause)
-    by_webhook: dict[str, list[Timer]] = {}
-
-    def claim() -> Sliced[None]:
-        for webhook, timer in claim_due(sandbox, due):
-            by_webhook.setdefault(webhook, []).append(timer)
-            yield
-
-    await courier.worker.in_slices(claim())
-
-    async def in_order(timers: list[Timer]) -> None:
-        for timer in timers:
-            if await courier.deliver(sandbox, timer, TIMEOUT):
-                fired.append(Fired(timer.due, SENDING, timer.subject, ()))
-
-    await asyncio.gather(*map(in_order, by_webhook.values()))
 
 
 async def drained(courier: Courier, sandbox: Sandbox, seconds: float) -> bool:
@@ -119,10 +95,9 @@ def _is_drained(courier: Courier, sandbox: Sandbox) -> bool:
     """Whether nothing is due that will be sent, and no clock call goes on."""
     if sandbox.status.is_gone:
         return True
-    if sandbox.status.is_advancing or sandbox.timers.claimed or courier.in_flight(sandbox):
+    if sandbox.status.is_advancing or sandbox.timers.claimed or courier.outbox(sandbox).queues:
         return False
-    due = next_attempt(sandbox)
-    return due is None or due > sandbox.clock.read()
+    return sandbox.timers.next_attempt(sandbox.clock.read()) is None
 
 
 def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
@@ -132,6 +107,4 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     timers = sandbox.timers
     due = timers.attempts_due(sandbox.clock.now)
     held = len(timers.on_hold) + sum(map(len, timers.parked.values()))
-    if is_silent(sandbox):
-        return {"due": 0, "in_flight": 0, "held": held + due}
-    return {"due": due, "in_flight": courier.in_flight(sandbox), "held": held}
+    return {"due": due, "in_flight": len(courier.outbox(sandbox).queues), "held": held}

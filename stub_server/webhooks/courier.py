@@ -3,25 +3,27 @@
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass, field
-from time import monotonic, perf_counter
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..core.clock import SECOND
 from ..core.log import log
 from ..core.problem import Unavailable
-from ..core.slices import SLICE, BackgroundWorker
-from ..core.timers import Timer
+from ..core.slices import BackgroundWorker, Sliced
+from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AttemptOutcome
 from ..domain.webhooks import ABROAD
-from ..engine.attempts import Attempt, disturbance, simulated
-from ..engine.deliveries import is_silent
+from ..engine.attempts import Attempt, disturbance, simulated, wrong_keys
+from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE
 from ..engine.sandbox import SILENT, Sandbox
-from ..engine.scheduler import do_due
-from .posting import claim_due, claimed_attempt, next_attempt, record, release_parked, send
+from ..engine.scheduler import Fired, do_due
+from .posting import claim_due, claimed_attempt, record, release_parked
 from .sender import Sender
 
 TIMEOUT = 15.0  # seconds of one attempt
+SHORTER = 4.0  # while a clock that advances waits for it
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
 OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of the server is done again
@@ -30,18 +32,23 @@ LONGEST_SLEEP = 3600.0
 
 @dataclass(slots=True, eq=False)
 class Outbox:
-    """The claimed attempts of one sandbox: in a queue for each webhook, or `in_flight`: under way
-    or without a place.
+    """The claimed attempts of one sandbox, in a queue for each webhook for which a task works: its
+    first one is under way or waits for a place.
 
-    `queues` has the webhooks that a task works for. `places` are those of attempts under way.
+    `places` are those of attempts under way. A clock that advances has a list of what it has
+    `fired`, which attempts join.
     """
 
     queues: dict[str, deque[Timer]] = field(default_factory=dict)
-    in_flight: int = 0
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(OF_SANDBOX))
-    is_looking_soon: bool = False
-    has_jobs: bool = False  # a task does what is due
+    is_looking: bool = False
     alarm: asyncio.TimerHandle | None = None  # when to look next
+    fired: list[Fired] | None = None
+
+    def cancel_alarm(self) -> None:
+        """Forget when to look next; the alarm holds the sandbox, which may be gone."""
+        if self.alarm is not None:
+            self.alarm.cancel()
 
 
 class Courier:
@@ -51,23 +58,20 @@ class Courier:
     sent.
     """
 
+    _loop: asyncio.AbstractEventLoop
+
     def __init__(self, sender: Sender, abroad: Sender) -> None:
         """`abroad` sends to addresses that pages of other machines have set."""
         self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.is_open = False
         self._outboxes: WeakKeyDictionary[Sandbox, Outbox] = WeakKeyDictionary()
         self._places = asyncio.Semaphore(IN_ALL)
         self._tasks: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it sends: it has been started, and not stopped."""
-        return self._loop is not None
-
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
         """Start to send, with what is due by now."""
-        self._loop = asyncio.get_running_loop()
+        self._loop, self.is_open = asyncio.get_running_loop(), True
         for sandbox in sandboxes:
             for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
                 sandbox.timers.release(timer)
@@ -78,10 +82,9 @@ class Courier:
 
         Attempts under way get GRACE seconds from `since`; others are due again at the next start.
         """
-        self._loop = None
+        self.is_open = False
         for outbox in self._outboxes.values():
-            if outbox.alarm is not None:
-                outbox.alarm.cancel()
+            outbox.cancel_alarm()
         if self._tasks:
             now = monotonic()
             until = (since or now) + GRACE
@@ -93,12 +96,13 @@ class Courier:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task that ends with the server."""
-        task = asyncio.create_task(work)
+        task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _outbox(self, sandbox: Sandbox) -> Outbox:
+    def outbox(self, sandbox: Sandbox) -> Outbox:
+        """What is under way in a sandbox."""
         outbox = self._outboxes.get(sandbox)
         if outbox is None:
             outbox = self._outboxes[sandbox] = Outbox()
@@ -108,28 +112,25 @@ class Courier:
 
     def look_soon(self, sandbox: Sandbox) -> None:
         """Look at a sandbox as soon as the event loop is free."""
-        outbox = self._outbox(sandbox)
-        if self._loop is not None and not outbox.is_looking_soon:
-            outbox.is_looking_soon = True
-            self._loop.call_soon(self._look, sandbox, outbox)
+        outbox = self.outbox(sandbox)
+        if self.is_open and not outbox.is_looking:
+            outbox.is_looking = True
+            self.spawn(self._look(sandbox, outbox))
 
-    def _look(self, sandbox: Sandbox, outbox: Outbox) -> None:
+    async def _look(self, sandbox: Sandbox, outbox: Outbox) -> None:
         """Do the jobs that are due in a sandbox, which may raise events, then queue what
-        is to be sent.
+        is to be sent, and set an alarm for what is due next.
         """
-        outbox.is_looking_soon = False
-        self._wake()  # those who wait for a sandbox look at it next
-        if outbox.alarm is not None:  # it holds the sandbox, which may be gone
-            outbox.alarm.cancel()
-            outbox.alarm = None
-        job = sandbox.timers.next_due()
-        if outbox.has_jobs or not self._serves(sandbox):
-            return
-        if job is not None and job <= sandbox.clock.read():
-            outbox.has_jobs = True
-            self.spawn(self._do_jobs(sandbox, outbox))
-        else:
-            self._queue_due(sandbox, outbox)
+        outbox.cancel_alarm()
+        try:
+            if self._serves(sandbox) and sandbox.timers.next_job(sandbox.clock.read()) is not None:
+                await do_due(sandbox, self.worker)
+        finally:
+            outbox.is_looking = False
+        if self._serves(sandbox):
+            await self.queue_due(sandbox, sandbox.clock.read())
+            self._set_alarm(sandbox, outbox)
+        self._wake()
 
     def _serves(self, sandbox: Sandbox) -> bool:
         """Whether something may be done in a sandbox by now."""
@@ -138,124 +139,118 @@ class Courier:
             return False
         return self.is_open and not status.is_advancing
 
-    async def _do_jobs(self, sandbox: Sandbox, outbox: Outbox) -> None:
-        try:
-            await do_due(sandbox, self.worker)
-        finally:
-            outbox.has_jobs = False
-        if self._serves(sandbox):
-            self._queue_due(sandbox, outbox)
-
-    def _queue_due(self, sandbox: Sandbox, outbox: Outbox) -> None:
-        """Queue what is to be sent, and set an alarm for what is due next."""
-        now = sandbox.clock.read()
-        if not is_silent(sandbox):
-            self._queue_attempts(sandbox, outbox, now)
-        due = SILENT
-        for at in (sandbox.timers.next_due(), next_attempt(sandbox)):
-            if at is not None:
-                due = min(due, at)
+    def _set_alarm(self, sandbox: Sandbox, outbox: Outbox) -> None:
+        now, due = sandbox.clock.read(), SILENT
+        for timer in (sandbox.timers.next_job(), sandbox.timers.next_attempt()):
+            if timer is not None:
+                due = min(due, timer.due)
         sandbox.status.next_look = due
-        if self._loop is None or due == SILENT or sandbox.clock.frozen:
+        if due == SILENT or sandbox.clock.frozen or not self.is_open:
             return
         seconds = min((due - now) / 1000, LONGEST_SLEEP)
         if due <= now:  # it is a job that failed
             seconds = AFTER_DEFECT
-        outbox.alarm = self._loop.call_later(seconds, self._look, sandbox, outbox)
-
-    def _queue_attempts(self, sandbox: Sandbox, outbox: Outbox, now: int) -> None:
-        """Queue the attempts that are due, as many as fit into a slice."""
-        release_parked(sandbox)
-        until = perf_counter() + SLICE
-        for webhook, timer in claim_due(sandbox, now):
-            if webhook in outbox.queues:
-                outbox.queues[webhook].append(timer)
-            else:
-                outbox.queues[webhook] = deque([timer])
-                self.spawn(self._work(sandbox, outbox, webhook))
-            if perf_counter() >= until:
-                break
-        attempt = sandbox.timers.next_attempt()
-        if attempt is not None and attempt <= now:
-            self.look_soon(sandbox)
+        outbox.cancel_alarm()
+        outbox.alarm = self._loop.call_later(seconds, self.look_soon, sandbox)
 
     # -- one queue per webhook
 
-    async def _work(self, sandbox: Sandbox, outbox: Outbox, webhook: str) -> None:
+    async def queue_due(self, sandbox: Sandbox, until: int) -> None:
+        """Queue the attempts that are due at an instant or before, in the order of time."""
+        await self.worker.in_slices(self._queue(sandbox, until))
+
+    def _queue(self, sandbox: Sandbox, until: int) -> Sliced[None]:
+        release_parked(sandbox)
+        queues = self.outbox(sandbox).queues
+        for webhook, timer in claim_due(sandbox, until):
+            if webhook in queues:
+                queues[webhook].append(timer)
+            else:
+                queues[webhook] = deque([timer])
+                self.spawn(self._work(sandbox, webhook))
+            yield
+
+    async def _work(self, sandbox: Sandbox, webhook: str) -> None:
         """Make the attempts of a queue, one after the other: a receiver that is slow
         delays no other.
+
+        Where the clock begins to advance meanwhile, it sends the others itself.
         """
+        outbox, advances = self.outbox(sandbox), sandbox.status.is_advancing
         waiting = outbox.queues[webhook]
         try:
-            while waiting and self.is_open:
-                if sandbox.status.is_advancing:
-                    self._hand_back(sandbox)
+            while waiting and (self.is_open or advances):
+                await self._deliver(sandbox, outbox, waiting[0])
+                waiting.popleft()
+                if sandbox.status.is_advancing != advances:
                     break
-                await self.deliver(sandbox, waiting.popleft(), TIMEOUT)
         finally:
-            outbox.queues.pop(webhook, None)
+            del outbox.queues[webhook]
+            for timer in waiting:
+                sandbox.timers.release(timer)
+            self._wake()
 
-    def _hand_back(self, sandbox: Sandbox) -> None:
-        """Make everything due again that waits in a queue: an advancing clock sends it itself."""
-        for waiting in self._outbox(sandbox).queues.values():
-            while waiting:
-                sandbox.timers.release(waiting.popleft())
-
-    # -- attempts
-
-    async def deliver(self, sandbox: Sandbox, timer: Timer, timeout: float) -> bool:
-        """Make a claimed attempt, if it is still due, and record its outcome.
-
-        Returns False where nothing was sent.
-        """
-        outbox, advancing = self._outbox(sandbox), sandbox.status.is_advancing
-        outbox.in_flight += 1
+    async def _deliver(self, sandbox: Sandbox, outbox: Outbox, timer: Timer) -> None:
+        """Make a claimed attempt, if it is still due, and record its outcome."""
         try:
             async with outbox.places, self._places:
-                if sandbox.status.is_advancing != advancing:
-                    sandbox.timers.release(timer)
-                    return False
                 attempt = claimed_attempt(sandbox, timer)
                 if attempt is None:
-                    return False
-                outcome = await self._attempt(sandbox, attempt, timeout)
+                    return
+                if sandbox.log.stored is not None:  # an event that was sent must not be undone
+                    await sandbox.log.stored()
+                timeout = TIMEOUT if outbox.fired is None else SHORTER
+                outcome = await self.send(sandbox, attempt, timeout)
             if not sandbox.status.is_broken:
                 await do_due(sandbox, self.worker)
             record(sandbox, timer, attempt, outcome)
-            return True
-        except asyncio.CancelledError:
-            sandbox.timers.release(timer)
-            raise
+            if outbox.fired is not None:
+                outbox.fired.append(Fired(timer.due, SENDING, timer.subject, ()))
         except Unavailable:  # its outcome cannot be stored: it is repeated once it can
             sandbox.timers.release(timer)
         except Exception:  # not at once: it would fail again, as often as it can
             log.exception("defect in a delivery of sandbox %s; it is tried again", sandbox.name)
-            if self._loop is not None:
-                self._loop.call_later(AFTER_DEFECT, self._try_again, sandbox, timer)
+            await asyncio.sleep(AFTER_DEFECT)
+            sandbox.timers.release(timer)
+            self.look_soon(sandbox)
         finally:
-            outbox.in_flight -= 1
             self._wake()
-        return False
 
-    async def _attempt(self, sandbox: Sandbox, attempt: Attempt, timeout: float) -> AttemptOutcome:
-        """Send a delivery, or answer it for a simulated receiver."""
-        if sandbox.log.stored is not None:  # an event that was sent must not be undone
-            await sandbox.log.stored()
+    async def send(
+        self, sandbox: Sandbox, attempt: Attempt, timeout: float, *, is_foreign: bool = False
+    ) -> AttemptOutcome:
+        """Post once, or as the fault rules say, which the outcome names. A simulated receiver
+        answers at once, and of a duplicate the first answer counts.
+
+        A stranger's page may call a server on its visitor's machine; it must not reach into that
+        visitor's networks: neither when it `is_foreign`, nor where it has set the address.
+        """
         answered = simulated(sandbox, attempt)
         if answered is not None:
             return answered
-        sender = self.sender
-        if attempt.webhook.hidden.get(ABROAD):
+        sender, delivery = self.sender, attempt.delivery
+        if is_foreign or attempt.webhook.hidden.get(ABROAD):
             sender = self.abroad
-        return await send(sender, attempt.delivery, timeout, disturbance(sandbox, attempt))
+        effect = disturbance(sandbox, attempt)
+        if effect.delay:
+            await asyncio.sleep(effect.delay / SECOND)
+        if effect.then.get(DROP):
+            return AttemptOutcome.lost(effect.delay, effect.label)
+        if effect.then.get(BAD_SIGNATURE):
+            delivery = replace(delivery, keys=wrong_keys(delivery.keys))
+        outcome = await sender.attempt(delivery, timeout)
+        if effect.then.get(DUPLICATE):
+            await sender.attempt(delivery, timeout)
+        return outcome._replace(
+            simulated=effect.label or None, duration_ms=outcome.duration_ms + effect.delay
+        )
 
-    def _try_again(self, sandbox: Sandbox, timer: Timer) -> None:
-        sandbox.timers.release(timer)
-        self.look_soon(sandbox)
+    # -- those who wait
 
-    def in_flight(self, sandbox: Sandbox) -> int:
-        """How many attempts of a sandbox are under way or wait for a place."""
-        return self._outbox(sandbox).in_flight
+    async def idle(self, sandbox: Sandbox) -> None:
+        """Wait until nothing of a sandbox is under way."""
+        while self.outbox(sandbox).queues:
+            await self.ended()
 
     async def ended(self) -> None:
         """Wait until an attempt has ended, or a sandbox is looked at."""
@@ -265,9 +260,3 @@ class Courier:
         """Wake those who wait: an attempt has ended, or a sandbox is looked at."""
         self._change.set()
         self._change = asyncio.Event()
-
-    async def settle(self, sandbox: Sandbox) -> None:
-        """Wait for the attempts under way; what waits in queues is due again."""
-        self._hand_back(sandbox)
-        while self.in_flight(sandbox):
-            await self.ended()

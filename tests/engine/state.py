@@ -41,7 +41,7 @@ def state(world: Sandbox) -> Facts:
         "events": list(world.events),
         "events raised": world.events.raised,
         "timers": world.timers.pending(),
-        "number of timers": (len(world.timers), world.timers.last, world.timers.next_due()),
+        "number of timers": (len(world.timers), world.timers.last, world.timers.next_job()),
         "replies": list(world.replies),
         "merchants": [store.merchant for store in world.stores.values()],
         **{

@@ -154,7 +154,7 @@ def test_the_page_of_payments_names_the_failures_of_each_method() -> None:
     }
     assert DEFAULT_FAILURE == {method: codes[0] for method, codes in named.items()}
     for method, codes in named.items():
-        assert {code for code, (_, methods) in FAILURES.items() if method in methods} == {*codes}
+        assert {code for code, about in FAILURES.items() if method in about["methods"]} == {*codes}
 
 
 def rows(page: str, heading: str) -> dict[str, str]:

@@ -6,8 +6,8 @@ list of 100,000 keys moves less than a megabyte: some microseconds.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Self
 
 from ...core.record import Body, Row
 
@@ -130,20 +130,16 @@ class Tags(Index):
 
 
 class SortOrder(Derived):
-    """Pairs of a value and a key, sorted; while a table `is_filling`, in any order."""
+    """Pairs of a value and a key, sorted."""
 
     data: Keys
-    is_filling = False
 
     def __init__(self) -> None:
         self.data = []
 
     def add(self, key: int, value: Any) -> None:
         """Add a key at the place of its value."""
-        if self.is_filling:
-            self.data.append((value, key))
-        else:
-            insert(self.data, (value, key))
+        insert(self.data, (value, key))
 
     def remove(self, key: int, value: Any) -> None:
         """Remove a key from the place of its value."""
@@ -175,16 +171,9 @@ class Totals(Groups):
         self.add(key, (group, member, -number))
 
 
-Kinds = dict[str, type[Derived]]
-"""What is kept under each name."""
-
-
-def kinds(kind: type[Derived], *names: str) -> Kinds:
-    """Kinds of one kind."""
+def kinds(kind: type[Derived], *names: str) -> dict[str, type[Derived]]:
+    """Parts of one kind, by their names."""
     return dict.fromkeys(names, kind)
-
-
-NO_KINDS: Kinds = {}
 
 
 def nothing(public: Body, hidden: Body) -> Body:
@@ -192,30 +181,22 @@ def nothing(public: Body, hidden: Body) -> Body:
     return {}
 
 
-class ViewSpec(NamedTuple):
-    """What is derived from the records of one kind, for lists and figures.
-
-    A record that has None at a name has no part in it. `kinds` has the kind of each part by its
-    name: an `Index` answers equality in the cost of the page alone, one named `a+b` that of two
-    members at once, and `Tags` that of members with several values; `Texts` are folded ones that
-    `contains` looks in. `sorts` are further orders besides the time of creation.
-    """
-
-    derived: Derive = nothing
-    kinds: Kinds = NO_KINDS
-    sorts: Names = ()
-
-
 class Views:
-    """All that a table derives from its records besides their unique keys: what its spec asks
-    for. `pairs` are the indexes of two members, with the names of both.
+    """All that a table derives from its records besides their unique keys, for lists and figures.
+
+    A record that has None at a name has no part in it. An `Index` answers equality in the cost of
+    the page alone, one named `a+b` that of two members at once (`pairs` has the names of both), and
+    `Tags` that of members with several values; `Texts` are folded ones that `contains` looks in.
     """
 
-    def __init__(self, spec: ViewSpec) -> None:
-        self.spec = spec
-        self.parts: dict[str, Any] = {name: kind() for name, kind in spec.kinds.items()}
-        self.sorts = {name: SortOrder() for name in spec.sorts}
-        self.pairs = [(name, *name.split("+")) for name in spec.kinds if "+" in name]
+    def __init__(self, derived: Derive, kinds: Mapping[str, type[Derived]], sorts: Names) -> None:
+        """`kinds` has the kind of each part by its name; `sorts` are further orders besides the
+        time of creation.
+        """
+        self._derived = derived
+        self.parts: dict[str, Any] = {name: kind() for name, kind in kinds.items()}
+        self.sorts = {name: SortOrder() for name in sorts}
+        self.pairs = [(name, *name.split("+")) for name in kinds if "+" in name]
         self.all: list[tuple[str, Derived]] = [*self.parts.items(), *self.sorts.items()]
 
     def replace(self, key: int, before: Row | None, after: Row | None) -> None:
@@ -233,7 +214,7 @@ class Views:
                 part.add(key, now)
 
     def derive(self, row: Row | None) -> Body:
-        """The members of a record and what the spec derives of it, by name; none
+        """The members of a record and what is derived of it, by name; none
         without a record.
         """
         if row is None:
@@ -241,7 +222,7 @@ class Views:
         members = {**row.hidden, **row.public}
         for pair, first, second in self.pairs:
             members[pair] = members.get(first), members.get(second)
-        members |= self.spec.derived(row.public, row.hidden)
+        members |= self._derived(row.public, row.hidden)
         return members
 
     def take(self, other: Self) -> None:

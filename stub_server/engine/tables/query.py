@@ -5,7 +5,7 @@ an index answers.
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import chain
 from typing import Any
 
 from ...core.record import Record, Row
@@ -119,7 +119,7 @@ def _matching(table: Table, query: Query) -> Search:
     up in the others.
     """
     conditions: list[list[Keys]] = []
-    for name, values in _paired(table, query.conditions):
+    for name, values in query.conditions:
         if name == "id":  # tens of thousands, where they are those of customers
             keys = [table.keys[each] for each in values if each in table.keys]
             conditions.append([(yield from _in_order(table, keys))])
@@ -144,18 +144,6 @@ def _also_in(lists: list[Keys], keys: Keys) -> Search:
         return [key for key in keys if any(contains(each, key) for each in lists)]
     wanted = set(chain.from_iterable(lists))
     return (yield from filtered(keys, wanted.__contains__))
-
-
-def _paired(table: Table, conditions: list[Condition]) -> list[Condition]:
-    """The conditions, where two of one value each are one by the index of a pair."""
-    left = list(conditions)
-    single = {name: values for name, values in left if len(values) == 1}
-    for pair, first, second in table.views.pairs:
-        if first in single and second in single:
-            one, other = single.pop(first), single.pop(second)
-            left = [each for each in left if each not in ((first, one), (second, other))]
-            left.append((pair, frozenset(product(one, other))))
-    return left
 
 
 def _between(table: Table, name: str, low: Any, high: Any) -> Search:

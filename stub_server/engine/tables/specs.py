@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
-from .indexes import Index, Names, Tags, Texts, Totals, ViewSpec, kinds
+from .indexes import Derive, Derived, Index, Names, Tags, Texts, Totals, kinds, nothing
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
@@ -47,17 +47,17 @@ class UniqueViolation(Exception):
 class TableSpec(NamedTuple):
     """One kind of record.
 
-    `schema` names the contract's component that the public part must satisfy. `keys` are the unique
-    keys of the contract, `unique` further ones, or another way to what a record has of one.
-    `ruled` is the part of the `views` that rules read, None all of it: while a past is seeded, only
-    that is derived.
+    `schema` names the contract's component that the public part must satisfy. `derived`, `kinds`
+    and `sorts` are for its views. `keys` are the unique keys of the contract, `unique` further
+    ones, or another way to what a record has of one.
     `mirrors` are the members that show part of another record as it is now: `plan` shows that of
     the table `plans` whose id is `planId`.
     """
 
     schema: str
-    views: ViewSpec
-    ruled: ViewSpec | None = None
+    derived: Derive = nothing
+    kinds: Mapping[str, type[Derived]] = {}
+    sorts: Names = ()
     created: str = "createdAt"
     unique: Mapping[str, Extract] = {}
     keys: Mapping[str, UniqueKey] = {}
@@ -178,19 +178,15 @@ def _of_product(public: Body, hidden: Body) -> Body:
     return _described(public, hidden) | {"plans": frozenset(public["planIds"])}
 
 
-def _going_on(running: Collection[str], public: Body, hidden: Body) -> Body:
-    ends = public["cancel_at_period_end"] or public["status"] not in running
-    return {"going_on": None if ends else public["projectId"]}
-
-
 def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Body:
     project, customer, status = public["projectId"], public["customerId"], public["status"]
     is_running = status in running
+    goes_on = is_running and not public["cancel_at_period_end"]
     # What an active subscription brings in, and how often: few different ones, so their number by
     # kind is counted.
     terms = cents(public["amount"]), public["interval"], public["interval_count"]
     return {
-        **_going_on(running, public, hidden),
+        "going_on": project if goes_on else None,
         "next_billing_at": public["next_billing_at"] or LAST,
         "subscribers": (project, customer, 1),
         "active_subscribers": (project, customer, 1) if is_running else None,
@@ -200,7 +196,6 @@ def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Bo
 
 
 _BY_STATUS = ("projectId+status", "planId+status")
-_OF_SUBSCRIPTIONS = kinds(Index, "going_on", "customerId+planId", *_BY_STATUS)
 
 
 def table_specs(
@@ -214,84 +209,71 @@ def table_specs(
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
-            ViewSpec(_described, kinds(Index, "is_active") | kinds(Texts, "search"), by_name),
+            _described,
+            kinds(Index, "is_active") | kinds(Texts, "search"),
+            by_name,
             created="created_at",
             unique={"digest": lambda public, hidden: hidden["digest"]},
             live=True,
         ),
         "customers": TableSpec(
             "Customer",
-            ViewSpec(
-                _of_customer,
-                kinds(Index, "email", "type", "document_type", "made_by")
-                | kinds(Tags, "metadata")
-                | kinds(Texts, "name", "search"),
-                by_name,
-            ),
-            ruled=ViewSpec(),
+            _of_customer,
+            kinds(Index, "email", "type", "document_type", "made_by")
+            | kinds(Tags, "metadata")
+            | kinds(Texts, "name", "search"),
+            by_name,
             # stored without what the key ignores
             unique={"document": lambda public, hidden: public["document"]},
         ),
         "projects": TableSpec(
             "Project",
-            ViewSpec(
-                _described, kinds(Index, "status", "visibility") | kinds(Texts, "search"), by_name
-            ),
+            _described,
+            kinds(Index, "status", "visibility") | kinds(Texts, "search"),
+            by_name,
             live=True,
         ),
         "plans": TableSpec(
             "Plan",
-            ViewSpec(
-                _of_plan,
-                kinds(Index, "projectId", "status", "billing_type") | kinds(Texts, "search"),
-                ("name", "amount"),
-            ),
+            _of_plan,
+            kinds(Index, "projectId", "status", "billing_type") | kinds(Texts, "search"),
+            ("name", "amount"),
             live=True,
         ),
         "products": TableSpec(
             "Product",
-            ViewSpec(
-                _of_product,
-                kinds(Index, "projectId", "type", "status")
-                | kinds(Tags, "plans")
-                | kinds(Texts, "search"),
-                by_name,
-            ),
+            _of_product,
+            kinds(Index, "projectId", "type", "status")
+            | kinds(Tags, "plans")
+            | kinds(Texts, "search"),
+            by_name,
         ),
         "orders": TableSpec(
             "Order",
-            ViewSpec(
-                partial(_of_order, orders["payable"], orders["kept"]),
-                kinds(Index, "projectId", "planId", "status", "customerId", "subscriptionId")
-                | kinds(Index, "document", "paymentMethod", *_BY_STATUS)
-                | kinds(Tags, "metadata")
-                | kinds(Texts, "search")
-                | kinds(Totals, "gross", "refunded", "plan_net", "plans", "renewals")
-                | kinds(Totals, "customers", "plan_buyers", "plan_waiting"),
-                ("totalAmount", "paid_at"),
-            ),
-            ruled=ViewSpec(kinds=kinds(Index, "status", "projectId+status")),
+            partial(_of_order, orders["payable"], orders["kept"]),
+            kinds(Index, "projectId", "planId", "status", "customerId", "subscriptionId")
+            | kinds(Index, "document", "paymentMethod", *_BY_STATUS)
+            | kinds(Tags, "metadata")
+            | kinds(Texts, "search")
+            | kinds(Totals, "gross", "refunded", "plan_net", "plans", "renewals")
+            | kinds(Totals, "customers", "plan_buyers", "plan_waiting"),
+            ("totalAmount", "paid_at"),
         ),
         "subscriptions": TableSpec(
             "Subscription",
-            ViewSpec(
-                partial(_of_subscription, running),
-                kinds(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
-                | _OF_SUBSCRIPTIONS
-                | kinds(Totals, "subscribers", "active_subscribers", "plan_subscribers")
-                | kinds(Totals, "active_terms"),
-                ("next_billing_at",),
-            ),
-            ruled=ViewSpec(partial(_going_on, running), _OF_SUBSCRIPTIONS),
+            partial(_of_subscription, running),
+            kinds(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
+            | kinds(Index, "going_on", "customerId+planId", *_BY_STATUS)
+            | kinds(Totals, "subscribers", "active_subscribers", "plan_subscribers")
+            | kinds(Totals, "active_terms"),
+            ("next_billing_at",),
             mirrors=("customer", "plan"),
         ),
-        "webhooks": TableSpec("Webhook", ViewSpec(kinds=kinds(Index, "is_active", "projectId"))),
+        "webhooks": TableSpec("Webhook", kinds=kinds(Index, "is_active", "projectId")),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
-            ViewSpec(
-                kinds=kinds(Index, "webhookId", "projectId", "status", "event_type", "event_id")
-                | kinds(Index, "webhookId+status")
-            ),
+            kinds=kinds(Index, "webhookId", "projectId", "status", "event_type", "event_id")
+            | kinds(Index, "webhookId+status"),
         ),
     }
     for name, spec in specs.items():

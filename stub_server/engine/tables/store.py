@@ -226,14 +226,6 @@ class Store:
         self.usage, self.unrecorded = other.usage, {}
         self._name_tables()
 
-    def own_tables(self) -> list[Table]:
-        """The tables that nobody else reads."""
-        return [
-            table
-            for name, table in self.tables.items()
-            if name not in self._shared and not table.readers
-        ]
-
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and build anew all that is derived from them."""
         for name, table in self.tables.items():

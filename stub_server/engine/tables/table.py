@@ -14,7 +14,6 @@ from .indexes import Keys, Views, contains, insert, remove
 from .specs import Check, Extract, TableSpec, UniqueViolation, without_punctuation
 
 REMEMBERED = 16  # lists of a table between two writes to it
-FREED_AT_ONCE = 1_000  # records
 
 
 def encoded(value: Any) -> bytes:
@@ -89,7 +88,7 @@ class Table:
         keys = {name: extract_of(key) for name, key in spec.keys.items()}
         self.extracts: Mapping[str, Extract] = {**keys, **spec.unique}
         self.unique: dict[str, dict[Hashable, str]] = {name: {} for name in self.extracts}
-        self.views = Views(spec.views)
+        self.views = Views(spec.derived, spec.kinds, spec.sorts)
         self.lists: dict[Hashable, Any] = {}
         self.size = self.readers = 0
         for _, record in sorted((rows or {}).items()):
@@ -134,7 +133,7 @@ class Table:
 
     def bucket(self, index: str, value: Hashable) -> Keys:
         """The keys of the records with this value in an index, oldest first; not to be changed."""
-        found: Keys = self._part(index).data.get(value) or []
+        found: Keys = self.views.parts[index].data.get(value) or []
         return found
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
@@ -177,7 +176,7 @@ class Table:
         """The different members of a group, with the number of records of each; not
         to be changed.
         """
-        found: Mapping[Any, int] = self._part(name).data.get(group, {})
+        found: Mapping[Any, int] = self.views.parts[name].data.get(group, {})
         return found
 
     def __len__(self) -> int:
@@ -197,8 +196,7 @@ class Table:
 
         `now` is when a record without a version before is created, in ms, as its public part says.
         """
-        if self.is_complete:
-            self.validate(public)
+        self.validate(public)
         for name, extract in self.extracts.items():
             value = extract(public, hidden)
             holder = None if value is None else self.unique[name].get(value)
@@ -249,51 +247,6 @@ class Table:
         twin.views.take(self.views)
         twin.size = self.size
         return twin
-
-    def clear(self) -> Iterator[None]:
-        """Free everything, with pauses: 100,000 records at once would take long. Nobody has the
-        table any more.
-        """
-        large: tuple[dict[Any, Any], ...] = (self.rows, *self.unique.values())
-        for records in large:
-            while records:
-                for _ in range(min(FREED_AT_ONCE, len(records))):
-                    records.popitem()
-                yield
-        for part in (self.keys, self.order, *[part.data for _, part in self.views.all]):
-            part.clear()
-            yield
-
-    # -- a past, which is long: it is validated once, and until then only what rules read is derived
-
-    def begin(self) -> None:
-        """Begin with a past: until it is complete, or somebody asks for more."""
-        self.views = Views(self.spec.ruled or self.spec.views)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether its records are valid, and all that the spec asks for is derived from them."""
-        return self.views.spec is self.spec.views
-
-    def complete(self) -> None:
-        """Validate all records, and derive all that the spec asks for."""
-        if self.is_complete:
-            return
-        self.views = Views(self.spec.views)
-        orders = self.views.sorts.values()
-        for order in orders:
-            order.is_filling = True
-        for row in self.all_rows():
-            self.validate(row.public)
-            self.views.replace(row.record.key, None, row)
-        for order in orders:
-            order.data.sort()
-            order.is_filling = False
-
-    def _part(self, name: str) -> Any:
-        if name not in self.views.parts:
-            self.complete()
-        return self.views.parts[name]
 
 
 def size_of(record: Record | None) -> int:

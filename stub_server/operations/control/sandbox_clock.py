@@ -194,18 +194,17 @@ def _set_frozen(work: Work, frozen: bool | None) -> None:
 
 def _clock(work: Work) -> Body:
     sandbox = work.sandbox
-    timers = sandbox.timers
-    job, attempt = timers.next_due(), timers.next_attempt()
+    job, attempt = sandbox.timers.next_job(), sandbox.timers.next_attempt()
     # what is due already is on its way, or held
-    if attempt is not None and attempt <= sandbox.clock.now:
+    if attempt is not None and attempt.due <= sandbox.clock.now:
         attempt = None
-    due = min(filter(None, (job, attempt)), default=None)
+    due = min([timer.due for timer in (job, attempt) if timer is not None], default=None)
     return {
         "now": iso(sandbox.clock.now),
         "frozen": sandbox.clock.frozen,
         "offset_seconds": (sandbox.clock.read() - wall_ms()) / 1000,
         "next_due": iso_or_none(due),
-        "pending_timers": len(timers),
+        "pending_timers": len(sandbox.timers),
         "complete": not sandbox.status.is_advancing,
         "remaining": counts(work.server.courier, sandbox)["due"],  # attempts
     }

@@ -55,7 +55,7 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
     with work.server.waiting.take(name):
         then = await sandboxes.worker.in_line(state_at(sandbox, number, name), name)
     check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
-    entry, step = await sandboxes.go_back(sandbox, then, work.cause, instant, number)
+    entry, step = sandboxes.go_back(sandbox, then, work.cause, instant, number)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})
 

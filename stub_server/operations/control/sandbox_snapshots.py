@@ -54,7 +54,7 @@ async def delete_snapshot(work: Work, name: str) -> Reply:
 async def restore_snapshot(work: Work, name: str) -> Reply:
     async with own_turn(work) as entry:
         then = entry.snapshots.get(name).sandbox.fork(work.sandbox.name)
-        _, step = await work.server.sandboxes.go_back(work.sandbox, then, work.cause)
+        _, step = work.server.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry)})
 

@@ -217,13 +217,13 @@ def _next_due(sandbox: Sandbox) -> int | None:
     timers, clock = sandbox.timers, sandbox.clock
     if clock.frozen or sandbox.status.held_before == SILENT:
         return None
-    due = [timer[0] for timer in timers.claimed.values()]
+    waiting = [*timers.claimed.values()]
     attempt = timers.next_attempt()
     if attempt is not None:
-        due.append(attempt)
-    if not due:
+        waiting.append(attempt)
+    if not waiting:
         return None
-    return min(due) - clock.state.offset
+    return min(waiting).due - clock.state.offset
 
 
 class Keyring(dict[str, str]):

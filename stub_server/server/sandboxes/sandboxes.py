@@ -16,7 +16,7 @@ from ...core.slices import Sliced
 from ...core.text import glob
 from ...data.keys import keep_newest, renewed
 from ...engine.draft import Draft
-from ...engine.history import free, go_back
+from ...engine.history import go_back
 from ...engine.resources import change_key, drop_key
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import MOST_CHANGED, do_due
@@ -277,7 +277,7 @@ class Sandboxes(MadeSandboxes):
 
     # -- time
 
-    async def go_back(
+    def go_back(
         self,
         sandbox: Sandbox,
         then: Sandbox,
@@ -292,13 +292,11 @@ class Sandboxes(MadeSandboxes):
         Conflict.
         """
         keep_newest(then, sandbox)
-        old = sandbox.own_tables()
         step = go_back(sandbox, then, cause, instant, since)
         entry = self.entry(sandbox.name)
         self._name_events(entry)
         self.persistence.store_row_soon(sandbox.name)
         sandbox.status.on_due(sandbox)
-        await self.worker.in_slices(free(old))
         return entry, step
 
 
