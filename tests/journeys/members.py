@@ -43,15 +43,10 @@ def buyer(email: str | None = None) -> Json:
     }
 
 
-def ask_order(stage: Stage, plan: Json, who: Json, method: str = "pix", **changes: Any) -> Any:
-    """The answer to an order."""
-    body = order_body(plan["projectId"], plan["id"], customer=who, paymentMethod=method, **changes)
-    return stage.api.post("/v2/orders", json=body)
-
-
 def order(stage: Stage, plan: Json, who: Json, method: str = "pix", **changes: Any) -> Json:
     """A new order, which waits for payment unless it is by card."""
-    return created(ask_order(stage, plan, who, method, **changes))
+    body = order_body(plan["projectId"], plan["id"], customer=who, paymentMethod=method, **changes)
+    return created(stage.api.post("/v2/orders", json=body))
 
 
 def member(stage: Stage, plan: Json, who: Json | None = None, method: str = "pix") -> Json:

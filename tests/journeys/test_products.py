@@ -3,8 +3,7 @@
 import httpx2
 import pytest
 
-from ..support.make import Json, Maker
-from ..support.refusal import says
+from ..support.make import Maker
 from .steps import (
     UNKNOWN,
     done,
@@ -129,14 +128,3 @@ def test_a_key_of_another_project_does_not_open_a_product(
             own["id"]
         ]
         assert names(client, "products", planId=plan["id"]) == []
-
-
-@pytest.mark.parametrize(
-    ("method", "body"), [("GET", None), ("PUT", {"name": "Outro"}), ("DELETE", None)]
-)
-def test_a_product_that_is_not_there_is_called_one(
-    api: httpx2.Client, method: str, body: Json | None
-) -> None:
-    answer = api.request(method, f"/v2/products/{UNKNOWN}", json=body)
-    refused(answer, 404, "not_found")
-    assert says(answer.json()["message"], "product")

@@ -13,6 +13,17 @@ from ..support.contract import document
 *_, JWT = FORMS
 
 
+def test_what_is_a_secret_in_the_request_is_none_in_its_refusal() -> None:
+    """Refusals repeat values, cut short."""
+    secret = "correct horse battery staple"
+    told = {"message": f'private_key: "{secret[:19]}… is no key', "whole": secret}
+    sent = orjson.dumps({"private_key": secret})
+    _, answer = Redactor(document()).messages(sent, orjson.dumps(told))
+    assert {"message": f'private_key: "{REDACTED}… is no key', "whole": REDACTED} == orjson.loads(
+        answer or b""
+    )
+
+
 def test_what_only_looks_like_a_token_stays() -> None:
     others = (
         "task_sk_short whsec_ sk_sandbox_ sk_live_0123456789abcdef"
