@@ -123,31 +123,3 @@ def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Insid
 
     inside.run(inside.asking("GET", ANY_NAME, token=token, as_of=instants[0]))
     assert instants == [answer.headers["x-sandbox-now"] for answer in inside.run(both())]
-
-
-def test_a_table_is_copied_only_while_somebody_searches_it(inside: Inside) -> None:
-    token = inside.app.server.ready_token(inside.app.sandboxes.default)
-    for number in range(3):
-        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number}"), token)
-    table = inside.app.sandboxes.default.store.customers
-    assert 3 == inside.ask("GET", ANY_NAME, None, token).json()["pagination"]["total"]
-    inside.ask("POST", "/v2/customers", customer_body(name="Bia"), token)
-    assert table is inside.app.sandboxes.default.store.customers
-
-
-def test_the_records_that_a_rewind_replaced_are_freed_in_slices(inside: Inside) -> None:
-    """But for those that a snapshot shares: it is restored with all of them."""
-    sandbox = inside.app.sandboxes.default
-    token = inside.app.server.ready_token(sandbox)
-    for number in range(3):
-        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number}"), token)
-    inside.ask("POST", "/_sandbox/snapshots", {"name": "three"})
-    shared = sandbox.store.customers
-    assert 200 == inside.ask("POST", "/_sandbox/rewind", {"to_step": 1}).status
-    assert 3 == len(shared.rows)
-    inside.ask("POST", "/v2/customers", customer_body(name="Bia"), token)
-    own = sandbox.store.customers
-    assert 200 == inside.ask("POST", "/_sandbox/snapshots/three/restore").status
-    assert (0, 0, 3) == (len(own.rows), len(own.order), len(sandbox.store.customers))
-    listed = inside.ask("GET", "/v2/customers?sort=name", None, token).json()
-    assert ["Ana 0", "Ana 1", "Ana 2"] == [each["name"] for each in listed["customers"]]

@@ -1,9 +1,8 @@
 """`make judges`: what tools that are not ours say of the contract and of the server that follows
 it.
 
-Redocly and Spectral lint the contract, as it is served and as its files lie. Redocly looks for
-drift in traffic, Prism stands between client and server and validates both, and Specmatic sends
-every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
+Redocly and Spectral lint the contract, as it is served and as its files lie. Prism stands between
+client and server and validates both, and Specmatic sends every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
 finding.
 """
 
@@ -21,14 +20,10 @@ import httpx2
 import yaml
 
 from ..contract.__main__ import server
-from ..contract.pack import PACK
 from ..support.contract import OPENAPI
 from .prism import proxied
 from .tools import HERE, Missing, installed, java
 
-# Redocly's drift reads schemas as those of OpenAPI 3.1, where this member is a number; in 3.0 it is
-# true or false.
-_NEWER = re.compile(r"exclusiveMinimum must be number$")
 _MANY = 1_000  # problems that redocly tells
 Finding = Iterator[str]
 
@@ -97,44 +92,6 @@ def _contracts(folder: Path, url: str) -> list[tuple[str, Path]]:
     return served + [("files", OPENAPI / name) for name in ("openapi.yaml", "sandbox.yaml")]
 
 
-def drift(bin_: Path, folder: Path, url: str) -> Finding:
-    """Redocly: traffic that schemathesis made of the contract's examples."""
-    har = folder / "traffic.har"
-    command = [
-        sys.executable,
-        "-m",
-        "schemathesis.cli",
-        f"--config-file={PACK / 'schemathesis.toml'}",
-        "run",
-    ]
-    command += [f"{url}/openapi.json", "--phases=examples", "--output-sanitize=false"]
-    command += ["--report=har", f"--report-har-path={har}"]
-    more = {"SANDBOX_URL": url, "PYTHONPATH": str(PACK)}
-    made = subprocess.run(
-        command,
-        cwd=folder,
-        env=dict(os.environ) | more,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        yield made.stdout[-3000:]
-        return
-    traffic = json.loads(har.read_text())
-    # Requests that are to be refused break the contract on purpose.
-    entries = [entry for entry in traffic["log"]["entries"] if entry["response"]["status"] < 300]
-    traffic["log"]["entries"] = entries
-    har.write_text(json.dumps(traffic))
-    if len(entries) < 49:
-        yield f"There are only {len(entries)} successful requests to look at."
-    command = [str(bin_ / "redocly"), "drift", str(har), "--api=contract.json", "--format=json"]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    for problem in json.loads(ran.stdout[ran.stdout.index("{") :])["problems"]:
-        if problem["severity"] != "info" and not _NEWER.search(problem["message"]):
-            yield f"{problem['operationId']}: {problem['message']}"
-
-
 def proxy(bin_: Path, folder: Path, url: str) -> Finding:
     """Prism: it stands between client and server while every example is sent."""
     yield from proxied(bin_, folder / "contract.json", url)
@@ -187,7 +144,6 @@ def examples(bin_: Path, folder: Path, url: str) -> Finding:
 JUDGES: dict[str, Callable[[Path, Path, str], Finding]] = {
     "redocly lint": lint,
     "spectral lint": spectral,
-    "redocly drift": drift,
     "prism proxy": proxy,
     "specmatic test": examples,
 }

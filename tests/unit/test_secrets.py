@@ -33,6 +33,16 @@ def test_what_only_looks_like_a_token_stays() -> None:
     assert [body] == Redactor(document()).messages(body)
 
 
+def test_what_is_no_json_loses_its_secrets_too() -> None:
+    assert [
+        f'{{"private_key": "{REDACTED}'.encode(),
+        f"a=b&private_key={REDACTED}&d=e".encode(),
+        b"\xff\xfe",
+    ] == Redactor(document()).messages(
+        b'{"private_key": "abc', b"a=b&private_key=c&d=e", b"\xff\xfe"
+    )
+
+
 WHOLE = [REDACTED.encode()]
 
 
