@@ -38,6 +38,20 @@ def test_equal_digits_are_no_document_although_they_pass_modulo_eleven(digit: st
 
 
 @pytest.mark.parametrize(
+    ("masked", "plain"),
+    [
+        ("529.982.247-25", "52998224725"),
+        ("11.222.333/0001-81", "11222333000181"),
+        ("12.abc.345/01de-35", "12ABC34501DE35"),
+        ("fx-123456", "FX123456"),
+    ],
+)
+def test_a_mask_is_stripped_and_letters_become_capitals(masked: str, plain: str) -> None:
+    assert documents.normalise(masked) == plain
+    assert documents.is_document(masked) is True
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "\u0131abcd",
