@@ -9,6 +9,7 @@ finding.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,13 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 import yaml
 
 from ..contract.__main__ import server
 from ..support.contract import OPENAPI
+from ..support.install import from_npm
 from .prism import proxied
-from .tools import HERE, Missing, installed, java
 
+HERE = Path(__file__).parent
+_INSTALLED = HERE.parents[1] / "build" / "judges"
 _MANY = 1_000  # problems that redocly tells
 Finding = Iterator[str]
 
@@ -35,16 +39,8 @@ def lint(bin_: Path, folder: Path, url: str) -> Finding:
     listed: list[dict[str, str]] = yaml.safe_load((HERE / "listed.yaml").read_text())
     seen = set()
     for kind, name in _contracts(folder, url):
-        command = [
-            str(bin_ / "redocly"),
-            "lint",
-            str(name),
-            f"--config={HERE / 'redocly.yaml'}",
-            "--format=json",
-        ]
-        command.append(f"--max-problems={_MANY}")
-        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        for problem in json.loads(ran.stdout)["problems"]:
+        options = (f"--config={HERE / 'redocly.yaml'}", f"--max-problems={_MANY}")
+        for problem in _linted(bin_ / "redocly", folder, name, *options)["problems"]:
             rule, place = (
                 problem["ruleId"],
                 problem["location"][0].get("pointer", "").removeprefix("#"),
@@ -66,21 +62,19 @@ def lint(bin_: Path, folder: Path, url: str) -> Finding:
 def spectral(bin_: Path, folder: Path, url: str) -> Finding:
     """Spectral: every rule that it has for OpenAPI, of both contracts, and nothing is let pass."""
     for _, name in _contracts(folder, url):
-        command = [
-            str(bin_ / "spectral"),
-            "lint",
-            str(name),
-            f"--ruleset={HERE / 'spectral.yaml'}",
-            "--format=json",
-        ]
-        ran = subprocess.run(
-            [*command, "--quiet"], cwd=folder, capture_output=True, text=True, check=False
-        )
-        for problem in json.loads(ran.stdout):
+        options = (f"--ruleset={HERE / 'spectral.yaml'}", "--quiet")
+        for problem in _linted(bin_ / "spectral", folder, name, *options):
             yield (
                 f"{problem['code']}: {problem['message']} at {'/'.join(map(str, problem['path']))}"
                 f" of {name}"
             )
+
+
+def _linted(tool: Path, folder: Path, name: Path, *options: str) -> Any:
+    """What a tool says of a contract."""
+    command = [str(tool), "lint", str(name), "--format=json", *options]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return json.loads(ran.stdout)
 
 
 def _contracts(folder: Path, url: str) -> list[tuple[str, Path]]:
@@ -117,7 +111,8 @@ def proxy(bin_: Path, folder: Path, url: str) -> Finding:
 
 def examples(bin_: Path, folder: Path, url: str) -> Finding:
     """Specmatic: every example of a request is sent and answered as the contract says."""
-    java()
+    if shutil.which("java") is None:
+        pytest.skip("java is not on this machine")
     token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30).json()["jwt"]
     command = [str(bin_ / "specmatic"), "test", "contract.json", f"--testBaseURL={url}"]
     tokens = dict.fromkeys(("jwt", "bearer", "publicBearer"), token)
@@ -159,8 +154,8 @@ def main() -> int:
                 httpx2.get(f"{url}/openapi.json", timeout=30).content
             )
             try:
-                found = list(judge(installed(), folder, url))
-            except Missing as missing:
+                found = list(judge(from_npm(HERE, _INSTALLED) / ".bin", folder, url))
+            except pytest.skip.Exception as missing:
                 print(f"{name}: skipped, {missing}.", flush=True)
                 continue
         bad = bad or bool(found)
