@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from stub_server.cli.command import main
 
+from ..support.install import from_npm
 from ..support.shared import Shared
 
 SHIPPED = Path(__file__).parent / "typescript"
@@ -21,9 +22,6 @@ SHIPPED = Path(__file__).parent / "typescript"
 _INSTALLED = Path(__file__).parents[2] / "build" / "typescript"
 # Vitest and generators need a newer Node than some machines have; Playwright brings one.
 _NODE = Path(playwright.__file__).parent / "driver"
-UNREACHABLE = re.compile(
-    r"ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|ENOTCACHED"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,33 +73,6 @@ class Project:
         return [line for line in ran.stdout.splitlines() if ": error TS" in line]
 
 
-def installed() -> Path:
-    """The pinned tools as npm installs them, once for every state of the lock file; skips where
-    they cannot be had.
-    """
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are not on this machine: no TypeScript was compiled")
-    lock = (SHIPPED / "package-lock.json").read_bytes()
-    done = _INSTALLED / "installed.lock"
-    if not done.exists() or done.read_bytes() != lock:
-        _INSTALLED.mkdir(parents=True, exist_ok=True)
-        # openapi-ts reads that beside itself
-        for name in ("package.json", "package-lock.json", "tsconfig.json"):
-            shutil.copy(SHIPPED / name, _INSTALLED / name)
-        ran = subprocess.run(
-            ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-            cwd=_INSTALLED,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        if ran.returncode and (found := UNREACHABLE.search(ran.stderr)):
-            pytest.skip(f"npm cannot reach its registry ({found[0]}): no TypeScript was compiled")
-        assert ran.returncode == 0, ran.stderr
-        done.write_bytes(lock)
-    return _INSTALLED / "node_modules"
-
-
 @pytest.fixture(scope="session")
 def generated(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`api.d.ts` and `control.d.ts` of the shared server."""
@@ -128,7 +99,7 @@ def project(generated: Path, tmp_path: Path) -> Project:
 
 
 def _project(folder: Path) -> Project:
-    modules = installed()
+    modules = from_npm(SHIPPED, _INSTALLED, "--ignore-scripts")
     (folder / "src").mkdir()
     for name in ("package.json", "tsconfig.json"):
         shutil.copy(SHIPPED / name, folder / name)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ..support.install import UNREACHABLE
 from ..support.live import Live
-from .conftest import UNREACHABLE, Project, begun
+from .conftest import Project, begun
 
 pytestmark = [pytest.mark.check, pytest.mark.night]
 

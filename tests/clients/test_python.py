@@ -10,11 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from uuid import UUID
 
-import httpx2
 import pytest
 
 from stub_server.server.resolver import snake
@@ -31,32 +31,21 @@ SPARE = ("deletePlan", "deleteProject")
 """What needs records that nobody bought from."""
 
 
+def generate(url: str, target: Path, *options: str) -> None:
+    """The client of a served contract, made as anybody would."""
+    settings = target.parent / "settings.yaml"
+    settings.write_text("post_hooks: []\n", encoding="utf-8")  # its formatter is for readers
+    command = [sys.executable, "-m", "openapi_python_client", "generate", "--url", url]
+    command += ["--meta", "none", "--output-path", str(target), "--config", str(settings)]
+    made = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
 @pytest.fixture(scope="module")
 def package(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    """The client, generated as anybody would, and imported."""
+    """The client, imported."""
     folder = tmp_path_factory.mktemp("python")
-    # its formatter is for readers
-    (folder / "settings.yaml").write_text("post_hooks: []\n", encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "openapi_python_client",
-        "generate",
-        "--url",
-        f"{live.url}/openapi.json",
-    ]
-    options = [
-        "--meta",
-        "none",
-        "--output-path",
-        str(folder / NAME),
-        "--config",
-        str(folder / "settings.yaml"),
-    ]
-    made = subprocess.run(
-        [*command, *options, "--fail-on-warning"], capture_output=True, text=True, timeout=120
-    )
-    assert made.returncode == 0, made.stdout + made.stderr
+    generate(f"{live.url}/openapi.json", folder / NAME, "--fail-on-warning")
     sys.path.insert(0, str(folder))
     try:
         yield importlib.import_module(NAME)
@@ -190,31 +179,6 @@ def test_a_webhook_is_parsed_by_the_type_of_its_event(package: ModuleType) -> No
         assert normal(event["example"]) == normal(parsed.to_dict())
 
 
-def test_the_served_control_contract_makes_a_client_too(live: Live, tmp_path: Any) -> None:
-    url = f"{live.url}/_sandbox/openapi.json"
-    assert httpx2.get(url).status_code == 200
-    (tmp_path / "settings.yaml").write_text("post_hooks: []\n", encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "openapi_python_client",
-        "generate",
-        "--url",
-        url,
-        "--meta",
-        "none",
-    ]
-    made = subprocess.run(
-        [
-            *command,
-            "--output-path",
-            str(tmp_path / "made"),
-            "--config",
-            str(tmp_path / "settings.yaml"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert made.returncode == 0, made.stdout + made.stderr
+def test_the_served_control_contract_makes_a_client_too(live: Live, tmp_path: Path) -> None:
+    generate(f"{live.url}/_sandbox/openapi.json", tmp_path / "made")
     assert (tmp_path / "made" / "api" / "sandbox_clock" / "advance_clock.py").is_file()

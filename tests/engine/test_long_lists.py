@@ -123,13 +123,3 @@ def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Insid
 
     inside.run(inside.asking("GET", ANY_NAME, token=token, as_of=instants[0]))
     assert instants == [answer.headers["x-sandbox-now"] for answer in inside.run(both())]
-
-
-def test_a_table_is_copied_only_while_somebody_searches_it(inside: Inside) -> None:
-    token = inside.app.server.ready_token(inside.app.sandboxes.default)
-    for number in range(3):
-        inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number}"), token)
-    table = inside.app.sandboxes.default.store.customers
-    assert 3 == inside.ask("GET", ANY_NAME, None, token).json()["pagination"]["total"]
-    inside.ask("POST", "/v2/customers", customer_body(name="Bia"), token)
-    assert table is inside.app.sandboxes.default.store.customers

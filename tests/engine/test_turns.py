@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 
 from stub_server.app import create_app
 from stub_server.core import slices
 from stub_server.core.record import Record, Row
-from stub_server.domain import stats
 from stub_server.domain.brcode import crc16
-from stub_server.domain.calendar import monthly_cents
 from stub_server.engine import resources, scheduler
 from stub_server.engine.tables.table import Table
 from stub_server.operations.control import sandbox_personas
@@ -222,22 +219,6 @@ def test_orders_that_mention_a_code_are_not_read(
     shop.join(paymentMethod="pix", items=items)
     assert shop.busiest(monkeypatch, "POST", "/_sandbox/pix/pay", {"qr_code": other}) < FEW
     assert shop.busiest(monkeypatch, "POST", "/_sandbox/pix/pay", {"qr_code": code}) < FEW
-
-
-def test_prices_of_members_are_added_up_before_their_months(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A fraction for each of 20,000 prices held everybody up for 60 ms."""
-    asked: list[str] = []
-
-    def monthly(amount: int, interval: str, count: int) -> Fraction:
-        asked.append(f"{count} {interval}")
-        return monthly_cents(amount, interval, count)
-
-    monkeypatch.setattr(stats, "monthly_cents", monthly)
-    terms = {(price, "year", 1): 2 for price in range(1, 101)} | {(300, "month", 3): 1}
-    assert 9.42 == stats.monthly_revenue(terms)
-    assert ["1 year", "3 month"] == asked
 
 
 def test_a_reader_of_a_stream_that_is_behind_is_told_of_few_deliveries_in_a_turn(

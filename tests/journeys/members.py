@@ -3,11 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from stub_server.engine import laws
-from stub_server.engine.sandbox import Sandbox
-
 from ..support.make import Json, created, fresh_cpf, make_plan, order_body
-from .stage import DAY, Stage
+from .stage import Stage
 from .steps import done
 
 METHODS = ["pix", "boleto", "credit_card"]
@@ -46,15 +43,10 @@ def buyer(email: str | None = None) -> Json:
     }
 
 
-def ask_order(stage: Stage, plan: Json, who: Json, method: str = "pix", **changes: Any) -> Any:
-    """The answer to an order."""
-    body = order_body(plan["projectId"], plan["id"], customer=who, paymentMethod=method, **changes)
-    return stage.api.post("/v2/orders", json=body)
-
-
 def order(stage: Stage, plan: Json, who: Json, method: str = "pix", **changes: Any) -> Json:
     """A new order, which waits for payment unless it is by card."""
-    return created(ask_order(stage, plan, who, method, **changes))
+    body = order_body(plan["projectId"], plan["id"], customer=who, paymentMethod=method, **changes)
+    return created(stage.api.post("/v2/orders", json=body))
 
 
 def member(stage: Stage, plan: Json, who: Json | None = None, method: str = "pix") -> Json:
@@ -70,27 +62,6 @@ def bill_of(stage: Stage, held: Json) -> Json:
     return stage.get_order(stage.get_subscription(held["id"])["lastOrderId"])
 
 
-def billed(stage: Stage, held: Json) -> Json:
-    """The open bill of a weekly subscription, made by letting time pass."""
-    stage.advance(5 * DAY)
-    found = bill_of(stage, held)
-    assert ("pending", False) == (found["status"], found["id"] == held["orderId"])
-    return found
-
-
 def move(stage: Stage, held: Json, action: str) -> None:
     """Suspend, activate or archive the project of a subscription."""
     done(stage.api.post(f"/v2/projects/{held['projectId']}/{action}"))
-
-
-def subscriptions_of(stage: Stage, held: Json) -> list[Json]:
-    """Every subscription of a subscriber."""
-    found: list[Json] = done(
-        stage.api.get("/v2/subscriptions", params={"customerId": held["customerId"]})
-    )["subscriptions"]
-    return found
-
-
-def broken(sandbox: Sandbox) -> list[str]:
-    """What the records of every merchant break."""
-    return [*laws.broken(sandbox)]

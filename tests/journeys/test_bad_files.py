@@ -15,7 +15,7 @@ from stub_server.storage import package
 
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
-from ..support.make import created, customer_body
+from ..support.make import Json, created, customer_body
 from ..support.refusal import says
 
 pytestmark = pytest.mark.check
@@ -23,15 +23,11 @@ pytestmark = pytest.mark.check
 Spoil = Callable[[bytes], bytes]
 
 
-def _header(file: bytes, **members: object) -> bytes:
-    return changed(file, "header", lambda body: body.update(members))
-
-
-def _set(kind: str, table: str | None = None, **members: object) -> Spoil:
+def _set(kind: str, table: str | None = None, /, **members: object) -> Spoil:
     return lambda file: changed(file, kind, lambda body: body.update(members), table)
 
 
-def _inside(kind: str, table: str | None, part: str, **members: object) -> Spoil:
+def _inside(kind: str, table: str | None, part: str, /, **members: object) -> Spoil:
     return lambda file: changed(file, kind, lambda body: body[part].update(members), table)
 
 
@@ -68,11 +64,11 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     ),
     "a newer format": (
         "other_version",
-        lambda file: _header(file, version=package.VERSION + 1, server="9.0.0"),
+        _set("header", version=package.VERSION + 1, server="9.0.0"),
     ),
     "an older format": (
         "other_version",
-        lambda file: _header(file, version=package.VERSION - 1, server="0.0.1"),
+        _set("header", version=package.VERSION - 1, server="0.0.1"),
     ),
     "half of it": ("damaged", lambda file: file[: len(file) // 2]),
     "a byte less": ("damaged", lambda file: file[:-1]),
@@ -109,13 +105,10 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
         lambda file: changed(file, "step", lambda body: body.update(parts=body["parts"] * 2)),
     ),
     "a record without what is inside": ("unfit", _lacking("hidden", "renewal", "orders")),
-    "an unknown table": (
-        "unfit",
-        lambda file: changed(file, "record", lambda body: body.update(table="secrets")),
-    ),
+    "an unknown table": ("unfit", _set("record", table="secrets")),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
     "a member less": ("unfit", _lacking("public", "status", "plans")),
-    "another time of creation": ("unfit", lambda file: changed(file, "record", _later, "orders")),
+    "another time of creation": ("unfit", _set("record", "orders", created=1)),
     "an unknown event": ("unfit", _set("event", type="order.teleported")),
     "an unknown job": ("unfit", _set("timer", job="order.teleport")),
     "no merchant": ("damaged", _set("sandbox", home="00000000-0000-4000-8000-000000000000")),
@@ -152,10 +145,6 @@ def _hidden(table: str, **members: object) -> Spoil:
 _SNAPSHOT = {"name": "then", "description": None, "now": 0, "created_at": 0}
 HOME = "00000000-0000-4000-8000-000000000000"
 MOST = 1 << 52
-
-
-def _caused_otherwise(step: Any) -> None:
-    step["cause"]["kind"] = "zz"
 
 
 def _behind(file: bytes) -> bytes:
@@ -239,10 +228,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "Every order's payment agrees with its status: order ",
     ),
     "a timer of no record": (_set("timer", subject="nobody"), "timer.subject: "),
-    "a step of no cause": (
-        lambda file: changed(file, "step", _caused_otherwise),
-        "step.cause.kind: ",
-    ),
+    "a step of no cause": (_inside("step", None, "cause", kind="zz"), "step.cause.kind: "),
     "an event's member of a strange name": (
         _set("event", extras={"names": ['x"y'], "others": []}),
         "event.extras.names.0: ",
@@ -274,6 +260,14 @@ def live(small: Live) -> Live:
     return small
 
 
+def refused(control: httpx2.Client, file: bytes) -> list[Json]:
+    """Why a file cannot be imported."""
+    answer = control.post("/import", content=file, headers=HEADERS)
+    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
+    details: list[Json] = answer.json()["details"]
+    return details
+
+
 @pytest.mark.promise("hidden-members-validated")
 @pytest.mark.parametrize("what", PLACES)
 @pytest.mark.matrix
@@ -281,9 +275,7 @@ def test_what_would_do_harm_later_is_refused_with_its_place(
     control: httpx2.Client, file: bytes, what: str
 ) -> None:
     spoil, place = PLACES[what]
-    answer = control.post("/import", content=spoil(file), headers=HEADERS)
-    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
-    assert place in answer.json()["details"][0]["message"], answer.text
+    assert place in refused(control, spoil(file))[0]["message"]
 
 
 @pytest.mark.promise("ids-never-given-again")
@@ -301,9 +293,7 @@ def test_ids_that_would_be_given_again_are_refused_with_who_has_them(
     later = lines(exported(control))
     assert begun < later[1][1]["position"]
     later[1][1]["position"] = begun
-    answer = control.post("/import", content=sealed(later), headers=HEADERS)
-    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
-    told = [detail["message"] for detail in answer.json()["details"]]
+    told = [detail["message"] for detail in refused(control, sealed(later))]
     assert any(says(each, "customers", new) for each in told)
     (event,) = [body["id"] for kind, body in later if kind == "event" and body["subject"] == new]
     assert any(says(each, "event", event) for each in told)
@@ -336,10 +326,6 @@ def test_a_line_of_very_many_values_is_refused_before_it_is_read(
     assert not any(len(call.args[0]) > package.LONGEST_LINE for call in read.call_args_list)
 
 
-def _later(body: Any) -> None:
-    body["created"] += 1
-
-
 @pytest.fixture(scope="module")
 def file(live: Live) -> Iterator[bytes]:
     """A file with a history."""
@@ -362,12 +348,8 @@ def test_a_file_that_cannot_be_used_is_refused_and_changes_nothing(
 ) -> None:
     kind, spoil = SPOILT[what]
     before = exported(control, history=True)
-    answer = control.post("/import", content=spoil(file), headers=HEADERS)
-    assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
-    details = answer.json()["details"]
-    assert {("file", kind)} == {(detail["field"], detail["code"]) for detail in details}, (
-        answer.text
-    )
+    details = refused(control, spoil(file))
+    assert {("file", kind)} == {(detail["field"], detail["code"]) for detail in details}, details
     assert all(detail["message"] for detail in details)
     assert before == exported(control, history=True)
 
@@ -380,9 +362,7 @@ def test_what_does_not_fit_is_listed_by_table_and_pointer(
     for body in spoilt:
         body["public"]["amount"] = "free"
     spoilt[2]["public"]["interval"] = "century"
-    first, second = control.post("/import", content=sealed(found), headers=HEADERS).json()[
-        "details"
-    ]
+    first, second = refused(control, sealed(found))
     assert says(first["message"], "plans /amount", "3 records", spoilt[0]["id"])
     assert says(second["message"], "plans /interval", "1 record", spoilt[2]["id"])
 
@@ -392,24 +372,18 @@ def test_a_small_file_that_unpacks_to_a_very_large_one_is_refused(
     control: httpx2.Client, file: bytes
 ) -> None:
     """A megabyte of zeros is a kilobyte packed: 300 of them, and nobody waits for the last one."""
-    packer = zlib.compressobj(9, wbits=31)
     head = gzip.decompress(file).splitlines(keepends=True)[0]
-    bomb = (
-        packer.compress(head)
-        + b"".join(packer.compress(b"[]\n" * 350_000) for _ in range(300))
-        + packer.flush()
-    )
+    bomb = packed(head, b"[]\n" * 350_000, 300)
     assert len(bomb) < 2 << 20
-    answer = control.post("/import", content=bomb, headers=HEADERS)
-    assert (422, "damaged") == (answer.status_code, answer.json()["details"][0]["code"])
+    assert "damaged" == refused(control, bomb)[0]["code"]
     with patch.object(package, "MOST_BYTES", 100_000):
-        answer = control.post("/import", content=file, headers=HEADERS)
-    assert (422, "too_large") == (answer.status_code, answer.json()["details"][0]["code"])
+        assert "too_large" == refused(control, file)[0]["code"]
+    long = packed(head, b"x" * (1 << 20), 20)
+    assert "longer than 4 MiB" in refused(control, long)[0]["message"]
+
+
+def packed(head: bytes, part: bytes, times: int) -> bytes:
+    """A file that begins as others do, and has a part so often."""
     packer = zlib.compressobj(9, wbits=31)
-    long = (
-        packer.compress(head)
-        + b"".join(packer.compress(b"x" * (1 << 20)) for _ in range(20))
-        + packer.flush()
-    )
-    answer = control.post("/import", content=long, headers=HEADERS)
-    assert "longer than 4 MiB" in answer.json()["message"]
+    parts = [packer.compress(head), *(packer.compress(part) for _ in range(times))]
+    return b"".join([*parts, packer.flush()])

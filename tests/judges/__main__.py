@@ -1,15 +1,15 @@
 """`make judges`: what tools that are not ours say of the contract and of the server that follows
 it.
 
-Redocly and Spectral lint the contract, as it is served and as its files lie. Redocly looks for
-drift in traffic, Prism stands between client and server and validates both, and Specmatic sends
-every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
+Redocly and Spectral lint the contract, as it is served and as its files lie. Prism stands between
+client and server and validates both, and Specmatic sends every example. A judge whose runtime is missing is skipped, and that is said. Exit code 1 for a
 finding.
 """
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,17 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 import yaml
 
 from ..contract.__main__ import server
-from ..contract.pack import PACK
 from ..support.contract import OPENAPI
+from ..support.install import from_npm
 from .prism import proxied
-from .tools import HERE, Missing, installed, java
 
-# Redocly's drift reads schemas as those of OpenAPI 3.1, where this member is a number; in 3.0 it is
-# true or false.
-_NEWER = re.compile(r"exclusiveMinimum must be number$")
+HERE = Path(__file__).parent
+_INSTALLED = HERE.parents[1] / "build" / "judges"
 _MANY = 1_000  # problems that redocly tells
 Finding = Iterator[str]
 
@@ -40,16 +39,8 @@ def lint(bin_: Path, folder: Path, url: str) -> Finding:
     listed: list[dict[str, str]] = yaml.safe_load((HERE / "listed.yaml").read_text())
     seen = set()
     for kind, name in _contracts(folder, url):
-        command = [
-            str(bin_ / "redocly"),
-            "lint",
-            str(name),
-            f"--config={HERE / 'redocly.yaml'}",
-            "--format=json",
-        ]
-        command.append(f"--max-problems={_MANY}")
-        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        for problem in json.loads(ran.stdout)["problems"]:
+        options = (f"--config={HERE / 'redocly.yaml'}", f"--max-problems={_MANY}")
+        for problem in _linted(bin_ / "redocly", folder, name, *options)["problems"]:
             rule, place = (
                 problem["ruleId"],
                 problem["location"][0].get("pointer", "").removeprefix("#"),
@@ -71,21 +62,19 @@ def lint(bin_: Path, folder: Path, url: str) -> Finding:
 def spectral(bin_: Path, folder: Path, url: str) -> Finding:
     """Spectral: every rule that it has for OpenAPI, of both contracts, and nothing is let pass."""
     for _, name in _contracts(folder, url):
-        command = [
-            str(bin_ / "spectral"),
-            "lint",
-            str(name),
-            f"--ruleset={HERE / 'spectral.yaml'}",
-            "--format=json",
-        ]
-        ran = subprocess.run(
-            [*command, "--quiet"], cwd=folder, capture_output=True, text=True, check=False
-        )
-        for problem in json.loads(ran.stdout):
+        options = (f"--ruleset={HERE / 'spectral.yaml'}", "--quiet")
+        for problem in _linted(bin_ / "spectral", folder, name, *options):
             yield (
                 f"{problem['code']}: {problem['message']} at {'/'.join(map(str, problem['path']))}"
                 f" of {name}"
             )
+
+
+def _linted(tool: Path, folder: Path, name: Path, *options: str) -> Any:
+    """What a tool says of a contract."""
+    command = [str(tool), "lint", str(name), "--format=json", *options]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return json.loads(ran.stdout)
 
 
 def _contracts(folder: Path, url: str) -> list[tuple[str, Path]]:
@@ -95,44 +84,6 @@ def _contracts(folder: Path, url: str) -> list[tuple[str, Path]]:
     )
     served = [("served", folder / name) for name in ("contract.json", "control.json")]
     return served + [("files", OPENAPI / name) for name in ("openapi.yaml", "sandbox.yaml")]
-
-
-def drift(bin_: Path, folder: Path, url: str) -> Finding:
-    """Redocly: traffic that schemathesis made of the contract's examples."""
-    har = folder / "traffic.har"
-    command = [
-        sys.executable,
-        "-m",
-        "schemathesis.cli",
-        f"--config-file={PACK / 'schemathesis.toml'}",
-        "run",
-    ]
-    command += [f"{url}/openapi.json", "--phases=examples", "--output-sanitize=false"]
-    command += ["--report=har", f"--report-har-path={har}"]
-    more = {"SANDBOX_URL": url, "PYTHONPATH": str(PACK)}
-    made = subprocess.run(
-        command,
-        cwd=folder,
-        env=dict(os.environ) | more,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        yield made.stdout[-3000:]
-        return
-    traffic = json.loads(har.read_text())
-    # Requests that are to be refused break the contract on purpose.
-    entries = [entry for entry in traffic["log"]["entries"] if entry["response"]["status"] < 300]
-    traffic["log"]["entries"] = entries
-    har.write_text(json.dumps(traffic))
-    if len(entries) < 49:
-        yield f"There are only {len(entries)} successful requests to look at."
-    command = [str(bin_ / "redocly"), "drift", str(har), "--api=contract.json", "--format=json"]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    for problem in json.loads(ran.stdout[ran.stdout.index("{") :])["problems"]:
-        if problem["severity"] != "info" and not _NEWER.search(problem["message"]):
-            yield f"{problem['operationId']}: {problem['message']}"
 
 
 def proxy(bin_: Path, folder: Path, url: str) -> Finding:
@@ -160,7 +111,8 @@ def proxy(bin_: Path, folder: Path, url: str) -> Finding:
 
 def examples(bin_: Path, folder: Path, url: str) -> Finding:
     """Specmatic: every example of a request is sent and answered as the contract says."""
-    java()
+    if shutil.which("java") is None:
+        pytest.skip("java is not on this machine")
     token = httpx2.get(f"{url}/_sandbox/credentials", timeout=30).json()["jwt"]
     command = [str(bin_ / "specmatic"), "test", "contract.json", f"--testBaseURL={url}"]
     tokens = dict.fromkeys(("jwt", "bearer", "publicBearer"), token)
@@ -187,7 +139,6 @@ def examples(bin_: Path, folder: Path, url: str) -> Finding:
 JUDGES: dict[str, Callable[[Path, Path, str], Finding]] = {
     "redocly lint": lint,
     "spectral lint": spectral,
-    "redocly drift": drift,
     "prism proxy": proxy,
     "specmatic test": examples,
 }
@@ -203,8 +154,8 @@ def main() -> int:
                 httpx2.get(f"{url}/openapi.json", timeout=30).content
             )
             try:
-                found = list(judge(installed(), folder, url))
-            except Missing as missing:
+                found = list(judge(from_npm(HERE, _INSTALLED) / ".bin", folder, url))
+            except pytest.skip.Exception as missing:
                 print(f"{name}: skipped, {missing}.", flush=True)
                 continue
         bad = bad or bool(found)

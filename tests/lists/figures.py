@@ -3,18 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from fractions import Fraction
 
 from .filters import Json
 
 ORDERS = ("pending", "paid", "failed", "expired", "canceled", "refunded", "disputed")
-PER_MONTH = {
-    "day": Fraction(30),
-    "week": Fraction(30, 7),
-    "month": Fraction(1),
-    "year": Fraction(1, 12),
-}
 TOP = 5
 
 
@@ -40,11 +34,6 @@ def covers(period: Period, at: str | None) -> bool:
 def within(orders: Iterable[Json], period: Period) -> list[Json]:
     """The orders created in a period."""
     return [order for order in orders if covers(period, order["createdAt"])]
-
-
-def is_paid(order: Json) -> bool:
-    """Whether an order was ever paid: a refunded one was."""
-    return order["status"] in ("paid", "refunded", "disputed")
 
 
 def payments(orders: Iterable[Json], period: Period) -> list[Decimal]:
@@ -80,29 +69,6 @@ def order_figures(orders: list[Json], period: Period) -> Json:
             "currency": "BRL",
         },
     }
-
-
-def conversion(orders: list[Json], renewals: set[str]) -> float | None:
-    """First orders that were paid, over those that are decided: a renewal is no checkout."""
-    decided = [
-        order for order in orders if order["status"] != "pending" and order["id"] not in renewals
-    ]
-    if not decided:
-        return None
-    rate = Decimal(sum(map(is_paid, decided))) / len(decided)
-    return float(rate.quantize(Decimal("0.0001"), ROUND_HALF_EVEN))
-
-
-def monthly(subscriptions: list[Json]) -> Fraction:
-    """What active subscriptions bring in a month of thirty days, not rounded yet."""
-    active = [held for held in subscriptions if held["status"] == "active"]
-    return sum(
-        (
-            Fraction(str(held["amount"])) * PER_MONTH[held["interval"]] / held["interval_count"]
-            for held in active
-        ),
-        Fraction(0),
-    )
 
 
 def plan_figures(orders: list[Json], names: dict[str, str], period: Period) -> list[Json]:

@@ -15,9 +15,6 @@ from .figures import (
     ALWAYS,
     TOP,
     Period,
-    conversion,
-    money,
-    monthly,
     order_figures,
     plan_figures,
     within,
@@ -42,17 +39,6 @@ def stats(reader: Reader, project: str, period: Period = ALWAYS) -> Json:
         "stats"
     ]
     return found
-
-
-def renewals(reader: Reader, project: str) -> set[str]:
-    """The orders that a subscription brought about, not a checkout."""
-    first = {held["id"]: held["orderId"] for held in of(reader, "listSubscriptions", project)}
-    orders = of(reader, "listOrders", project)
-    return {
-        order["id"]
-        for order in orders
-        if first.get(order["subscriptionId"], order["id"]) != order["id"]
-    }
 
 
 def periods(reader: Reader, project: str) -> Iterator[Period]:
@@ -128,46 +114,6 @@ def test_the_best_plans_are_those_of_the_period(reader: Reader, projects: list[s
             assert len({plan["planId"] for plan in told}) == len(told)
             sizes.add(len(told))
     assert {0, 1, TOP} <= sizes
-
-
-def test_the_conversion_rate_is_that_of_the_period(reader: Reader, projects: list[str]) -> None:
-    """Of those that are decided, where no renewal is among them; nothing where none is decided."""
-    rates = set()
-    for project in projects:
-        later = renewals(reader, project)
-        for period in periods(reader, project):
-            orders = within(of(reader, "listOrders", project), period)
-            if later.isdisjoint(order["id"] for order in orders):
-                rate = conversion(orders, later)
-                assert rate == stats(reader, project, period)["conversion_rate"], period
-                rates.add(rate)
-    assert None in rates
-    assert len(rates) > 2
-
-
-def test_renewals_are_no_checkouts(sandbox_server: Server) -> None:
-    """Half of two checkouts are paid, whatever the subscription pays later."""
-    with sandbox_server.sandbox(scenario="empty") as sandbox:
-        held = sandbox.subscription(sandbox.pay(sandbox.order()))
-        sandbox.fail(sandbox.order())
-        path = f"/v2/projects/{sandbox.sample['projectId']}/stats"
-        rates = []
-        for _ in range(2):
-            rates.append(done(sandbox.api.get(path))["data"]["stats"]["conversion_rate"])
-            done(sandbox.control.post(f"/subscriptions/{held['id']}/renew"))
-    assert [0.5, 0.5] == rates
-
-
-def earning(reader: Reader, project: str) -> list[Json]:
-    """The subscriptions of a project that renew: an archived one has none."""
-    (found,) = [each for each in reader.records("listProjects") if each["id"] == project]
-    return [] if found["status"] == "archived" else of(reader, "listSubscriptions", project)
-
-
-def test_monthly_revenue_is_rounded_once(reader: Reader, projects: list[str]) -> None:
-    """The sum is rounded, not what it is made of."""
-    expected = {project: money(monthly(earning(reader, project))) for project in projects}
-    assert expected == {project: stats(reader, project)["mrr"] for project in projects}
 
 
 def test_each_refund_of_an_order_counts_from_its_own_instant_on(sandbox_server: Server) -> None:

@@ -2,8 +2,6 @@
 others are served.
 """
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -17,14 +15,11 @@ from stub_server.operations.control import sandboxes
 from stub_server.server.sandboxes import creating
 
 from ..conftest import Serve
-from ..support.cost import slowness
 from ..support.live import NO_TLS, Live
 from ..support.make import created
-from ..support.processes import ROOT
 from ..support.refusal import refused
 
 pytestmark = pytest.mark.check
-LONGEST_TURN = 40  # ms of CPU time
 ASYNC = {"Prefer": "wait=5, respond-async"}
 seeds = count(7001)  # a sandbox like another one takes no time
 
@@ -113,12 +108,3 @@ def test_the_verb_waits_for_it(client: httpx2.Client, server: Live) -> None:
     said = CliRunner().invoke(main, ["sandboxes", "create", "slow", *flags])
     assert 0 == said.exit_code, said.output
     assert said.output.startswith("slow is created.\n  address   ")
-
-
-def test_no_turn_of_the_loop_is_long_meanwhile() -> None:
-    """Nor for the first answers of a server, which need what a start does not import."""
-    command = [sys.executable, "-m", "tests.operators.turns"]
-    said = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
-    )
-    assert float(said.stdout) < LONGEST_TURN * slowness(), said.stdout

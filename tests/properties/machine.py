@@ -130,7 +130,7 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
             self.stand_still(number=0, before=-HOUR, over=8 * DAY, meanwhile=None, then="pay")
         elif story == "another pays late":
             self.pay_late(
-                number=0, document=DOCUMENTS[1], method="boleto", wait=HOUR, then="archive"
+                number=0, document=DOCUMENTS[1], method="boleto", wait=30 * DAY, then="archive"
             )
         elif story == "is disputed in its grace":
             self.dispute_over_an_end(

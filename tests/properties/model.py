@@ -240,6 +240,8 @@ class Order:
     created: int
     expires: int
     status: str = "pending"
+    due: int | None = None
+    """When a boleto is due."""
     payment: str = "waiting_payment"
     updated: int = 0
     paid: int | None = None
@@ -281,6 +283,8 @@ class Order:
             "currency": "BRL",
             "expires_at": iso(self.expires),
         }
+        if self.due is not None:
+            shown["due_at"] = iso(self.due)
         if self.paid is not None:
             shown["paid_at"] = iso(self.paid)
         if self.refunded:

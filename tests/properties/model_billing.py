@@ -189,6 +189,8 @@ def make_bill(world: World, found: Subscription) -> Order:
         periods.grace_end(found),
         renews=found,
     )
+    if bill.method == "boleto":
+        bill.due = periods.due(found)
     found.last = bill
     if bill.status == "pending" or periods.billed_at(found) <= world.now:
         found.renewal, found.billed = bill, periods.paid_until(found)
@@ -296,3 +298,5 @@ def postpone(world: World, found: Subscription, since: int, wait: int) -> None:
         if bill.expires <= world.now:
             world.reached.add("payable after its end (T1)")
         bill.expires, bill.updated = bill.expires + periods.grace_end(found) - grace, world.now
+        if bill.due is not None:
+            bill.due = periods.due(found)

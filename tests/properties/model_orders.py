@@ -145,6 +145,8 @@ def place(world: World, plan: Plan, buyer: Buyer, method: str, total: int) -> Or
         world.emit("customer.created")
         world.newcomers[plan.project.id] += 1
     order = add(world, plan, customer, buyer, method, total, end_of(method, world.now))
+    if method == "boleto":
+        order.due = end_of(method, world.now)
     if method == "credit_card" and order.magic in PROMPT:
         world.reached.add("card paid as it was ordered (T7)")
         pay(world, order)

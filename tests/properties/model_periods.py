@@ -76,6 +76,11 @@ def grace_end(subscription: Subscription) -> int:
     return end
 
 
+def due(subscription: Subscription) -> int:
+    """When the next period's boleto is due."""
+    return round(banking_day_from(moment(paid_until(subscription))).timestamp() * 1000)
+
+
 def attempts(subscription: Subscription) -> dict[int, int]:
     """After how many days from the period's end a declined card is charged again, and when: only
     within the grace.

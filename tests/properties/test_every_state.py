@@ -71,23 +71,3 @@ def test_every_state_is_there(scenario: str, seed: int, small_busy: str) -> None
     pending = [row.public for row in store.orders.rows_of("status", "pending")]
     assert {"pix", "boleto"} <= {order["paymentMethod"] for order in pending}
     assert {True, False} == set(seats(sandbox).values())
-
-
-@pytest.fixture(scope="module")
-def default() -> Sandbox:
-    """The default sandbox, to look at."""
-    return world("default")
-
-
-@pytest.mark.parametrize(
-    "persona", ["in_dispute", "dispute_won", "dispute_lost", "waiting_for_boleto"]
-)
-def test_a_dispute_and_a_boleto_can_be_asked_for_by_name(default: Sandbox, persona: str) -> None:
-    (order,) = default.store.orders.rows_of("customerId", default.origin.personas[persona])
-    told = [event.type for event in default.events if event.subject == order.id]
-    assert {
-        "in_dispute": ("disputed", "order.disputed"),
-        "dispute_won": ("paid", "order.dispute_won"),
-        "dispute_lost": ("refunded", "order.refunded"),
-        "waiting_for_boleto": ("pending", "order.created"),
-    }[persona] == (order.public["status"], told[-1])

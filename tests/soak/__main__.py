@@ -1,15 +1,13 @@
-"""`make soak`: prints a table, draws build/soak.svg, and fails where the server did not hold."""
+"""`make soak`: prints a table, and fails where the server did not hold."""
 
 import sys
-from pathlib import Path
 
 import click
 from rich.console import Console
 
-from .report import picture, table
+from .report import table
 from .run import GROWTH, quantile, soak
 
-PLOT = Path("build/soak.svg")
 # times as long as at a quiet server in the same run the p99 of well-behaved clients may be
 SLOWER = 10
 
@@ -21,11 +19,9 @@ def main(minutes: float) -> None:
     console = Console()
     outcome = soak(minutes * 60)
     console.print(table(outcome))
-    PLOT.parent.mkdir(exist_ok=True)
-    PLOT.write_text(picture(outcome), encoding="utf-8")
     p99, quiet = quantile(outcome.times(), 0.99), quantile(outcome.quiet, 0.99)
     held = outcome.memory[-1][1] / 1024**2
-    console.print(f"memory {held:.0f} MiB, {outcome.growth:+.1%} since a fifth of the time; {PLOT}")
+    console.print(f"memory {held:.0f} MiB, {outcome.growth:+.1%} since a fifth of the time")
     console.print(
         f"p99 of well-behaved clients {p99:.1f} ms, {quiet:.1f} ms at a quiet server meanwhile"
     )

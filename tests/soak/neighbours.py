@@ -17,12 +17,12 @@ from time import perf_counter
 from types import MappingProxyType
 
 import click
+import httpx2
 from rich.console import Console
 from rich.table import Table
 
-from .run import quantile
+from .run import quantile, started
 from .scene import order
-from .server import started
 from .wire import Client
 
 MORE = 50.0  # ms that the p99 of a neighbour may be longer
@@ -44,7 +44,6 @@ class Street:
     waits: list[float] = field(default_factory=list)
     told: list[float] = field(default_factory=list)
     raised: dict[str, float] = field(default_factory=dict)
-    hanging: list[str] = field(default_factory=list)
     healthy: str = ""
     refused: int = 0
 
@@ -128,75 +127,6 @@ async def expiring_orders(street: Street, webhooks: int = 15, orders: int = 8_00
     await _travels(street, 2)
 
 
-async def hanging_tests(street: Street) -> None:
-    """Requests of one token that wait for receivers that never answer, more than there
-    are connections.
-    """
-    ident = await _hanging_webhook(street)
-    await _prepared(street)
-    until = perf_counter() + 8
-
-    async def one(number: int) -> None:
-        await asyncio.sleep(number / 270)
-        client = Client(street.port)
-        while perf_counter() < until:
-            try:
-                status = await street.ask(
-                    HEAVY, "POST", f"/v2/webhooks/{ident}/test", client=client
-                )
-            except (OSError, TimeoutError):
-                status = 0
-            if status == 429:
-                await asyncio.sleep(2)
-        client.close()
-
-    await asyncio.gather(*[one(number) for number in range(540)])
-
-
-async def hanging_webhooks(street: Street) -> None:
-    """Webhooks to addresses that never answer: made, told, deleted, and again."""
-    client = Client(street.port)
-    answer = await client.ask("GET", f"{HEAVY}/v2/webhooks?limit=100", token=street.tokens[HEAVY])
-    for webhook in answer.json()["webhooks"]:
-        assert (
-            await street.ask(HEAVY, "DELETE", f"/v2/webhooks/{webhook['id']}", client=client) == 200
-        )
-    await _prepared(street)
-    until = perf_counter() + 15
-    while perf_counter() < until:
-        idents = []
-        for number, url in enumerate(street.hanging):
-            answer = await client.ask(
-                "POST", f"{HEAVY}/v2/webhooks", {"url": f"{url}/{number}", "events": ["customer.updated"]},
-                street.tokens[HEAVY],
-            )  # fmt: skip
-            assert answer.status == 201, answer
-            idents.append(answer.json()["webhook"]["id"])
-        for turn in range(10):
-            path, body = (
-                f"/v2/customers/{street.sample[HEAVY]['customerId']}",
-                {"metadata": {"turn": str(turn)}},
-            )
-            assert await street.ask(HEAVY, "PUT", path, body, client) == 200
-        await asyncio.sleep(0.2)
-        for ident in idents:
-            assert await street.ask(HEAVY, "DELETE", f"/v2/webhooks/{ident}", client=client) == 200
-    client.close()
-
-
-async def _hanging_webhook(street: Street) -> str:
-    client = Client(street.port)
-    answer = await client.ask(
-        "POST",
-        f"{HEAVY}/v2/webhooks",
-        {"url": street.hanging[0], "events": ["plan.created"]},
-        street.tokens[HEAVY],
-    )
-    client.close()
-    ident: str = answer.json()["webhook"]["id"]
-    return ident
-
-
 def _control(method: str, path: str, body: object = None) -> Burden:
     async def often(street: Street) -> None:
         await _prepared(street)
@@ -221,38 +151,14 @@ async def forks(street: Street) -> None:
 async def carries(street: Street) -> None:
     """A busy sandbox goes into a file, and comes back."""
     await _prepared(street)
-    reader, writer = await asyncio.open_connection("127.0.0.1", street.port)
-    writer.write(
-        f"GET {HEAVY}/_sandbox/export HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+    base, kind = (
+        f"http://127.0.0.1:{street.port}{HEAVY}/_sandbox",
+        "application/vnd.stub.sandbox+gzip",
     )
-    whole = await reader.read()
-    writer.close()
-    body = whole.partition(b"\r\n\r\n")[2]
-    reader, writer = await asyncio.open_connection("127.0.0.1", street.port)
-    head = f"POST {HEAVY}/_sandbox/import HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-    head += (
-        f"Content-Type: application/vnd.stub.sandbox+gzip\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    writer.write(head.encode() + body)
-    answer = await reader.read()
-    writer.close()
-    assert answer.startswith(b"HTTP/1.1 200 "), answer[:500]
-
-
-async def unread_documents(street: Street) -> None:
-    """A hundred connections ask five times for the contract, one request after another,
-    and read nothing.
-    """
-    await _prepared(street)
-    request = f"GET {HEAVY}/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    writers = []
-    for _ in range(100):
-        _, writer = await asyncio.open_connection("127.0.0.1", street.port, limit=1)
-        writer.write(request * 5)
-        writers.append(writer)
-    await asyncio.sleep(10)
-    for writer in writers:
-        writer.close()
+    async with httpx2.AsyncClient(timeout=60) as client:
+        carried = (await client.get(f"{base}/export")).content
+        back = await client.post(f"{base}/import", content=carried, headers={"Content-Type": kind})
+    assert back.is_success, back.text
 
 
 async def rewinds(street: Street) -> None:
@@ -292,9 +198,6 @@ BURDENS: Mapping[str, tuple[str, Burden]] = MappingProxyType(
     {
         "a year of busy": ("busy", a_year),
         "8,000 orders expire": ("default", expiring_orders),
-        "540 tests of a hanging webhook": ("default", hanging_tests),
-        "hanging webhooks, deleted again": ("default", hanging_webhooks),
-        "contracts that nobody reads": ("default", unread_documents),
         "invariants of busy": ("busy", _control("GET", "/_sandbox/invariants")),
         "reset of busy": ("busy", _control("POST", "/_sandbox/reset")),
         "another seed of busy": ("busy", _control("POST", "/_sandbox/reset", {"seed": 7})),
@@ -306,14 +209,8 @@ BURDENS: Mapping[str, tuple[str, Burden]] = MappingProxyType(
 
 
 @asynccontextmanager
-async def receivers(street: Street) -> AsyncIterator[None]:
-    """Twenty receivers that never answer, and a healthy one, which notes when it is told."""
-
-    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.read()
-        except asyncio.CancelledError:
-            writer.close()
+async def receiver(street: Street) -> AsyncIterator[None]:
+    """A healthy receiver, which notes when it is told."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -327,15 +224,12 @@ async def receivers(street: Street) -> AsyncIterator[None]:
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             writer.close()
 
-    servers = [await asyncio.start_server(hang, "127.0.0.1", 0, backlog=1000) for _ in range(20)]
-    servers.append(await asyncio.start_server(answer, "127.0.0.1", 0))
-    urls = [f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook" for server in servers]
-    street.hanging, street.healthy = urls[:-1], urls[-1]
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    street.healthy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
     try:
         yield
     finally:
-        for server in servers:
-            server.close()
+        server.close()
 
 
 async def measured(
@@ -345,7 +239,7 @@ async def measured(
     many were refused.
     """
     street = Street(port)
-    async with receivers(street):
+    async with receiver(street):
         await street.meet(HEAVY, scenario)
         await street.meet(LIGHT, "default")
         await street.listens(LIGHT, street.healthy, "customer.updated")

@@ -1,17 +1,11 @@
-"""What a soak came to, as a table and as a picture over its time."""
+"""What a soak came to, as a table."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from html import escape
 
 from rich.table import Table
 
 from .clients import KINDS
 from .run import Outcome, quantile
-
-WIDTH, HEIGHT, LEFT, TOP, BETWEEN = 900, 200, 70, 40, 60
-STRETCHES = 40
 
 
 def table(outcome: Outcome) -> Table:
@@ -32,59 +26,3 @@ def table(outcome: Outcome) -> Table:
         )
         made.add_row(name, str(kind.clients), str(len(times)), statuses, *figures)
     return made
-
-
-def picture(outcome: Outcome) -> str:
-    """An SVG of two curves: what the server holds, and the p99 of those who behave."""
-    step = outcome.lasted / STRETCHES
-    waits = [
-        (
-            number * step,
-            quantile(outcome.times(since=number * step, until=(number + 1) * step), 0.99),
-        )
-        for number in range(STRETCHES)
-    ]
-    memory = [(at, size / 1024**2) for at, size in outcome.memory]
-    height = 2 * (HEIGHT + BETWEEN) + TOP
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH + LEFT + 20} {height}"',
-            ' font-family="sans-serif" font-size="11">',
-            f'<rect width="100%" height="{height}" fill="#fff"/>',
-            *_curve("Memory of the server, MiB", memory, outcome.lasted, TOP, "#1565c0"),
-            *_curve(
-                "p99 of well-behaved clients, ms",
-                waits,
-                outcome.lasted,
-                TOP + HEIGHT + BETWEEN,
-                "#c62828",
-            ),
-            "</svg>",
-            "",
-        ]
-    )
-
-
-def _curve(
-    title: str, points: Sequence[tuple[float, float]], lasted: float, top: int, color: str
-) -> list[str]:
-    most = max(value for _, value in points) * 1.1 or 1
-    places = " ".join(
-        f"{LEFT + WIDTH * min(at / lasted, 1):.1f},{top + HEIGHT * (1 - value / most):.1f}"
-        for at, value in points
-    )
-    parts = [f'<text x="{LEFT}" y="{top - 10}" font-size="14">{escape(title)}</text>']
-    for share in (0, 0.5, 1):
-        y = top + HEIGHT * (1 - share)
-        parts.append(f'<path d="M{LEFT} {y:.1f}h{WIDTH}" stroke="#ddd"/>')
-        parts.append(
-            f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{most * share:.0f}</text>'
-        )
-        x, bottom = LEFT + WIDTH * share, top + HEIGHT + 16
-        parts.append(
-            f'<text x="{x:.1f}" y="{bottom}" text-anchor="middle">{lasted * share:.0f} s</text>'
-        )
-    return [
-        *parts,
-        f'<polyline points="{places}" fill="none" stroke="{color}" stroke-width="1.5"/>',
-    ]

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
+from ..benchmarks.footprint import resident
+from ..support.processes import Process
 from .clients import GOOD, KINDS, Kind
 from .scene import TEAMS, Actor, Scene, Tally
-from .server import Server, started
 from .wire import Client
 
 WARM = 0.2  # of the time; two of ten minutes
@@ -74,6 +75,11 @@ def quantile(times: list[float], share: float) -> float:
     return times[min(len(times) - 1, int(len(times) * share))] if times else 0.0
 
 
+def started() -> Process:
+    """`stub-server serve` as a user starts it: begun anew, and not forked off."""
+    return Process(env={"PYTHONDONTWRITEBYTECODE": ""})
+
+
 def soak(seconds: float) -> Outcome:
     """Run everything for so long against a server of its own, and a few clients against another.
 
@@ -83,7 +89,7 @@ def soak(seconds: float) -> Outcome:
         return asyncio.run(_soak(server, other, seconds))
 
 
-async def _soak(server: Server, other: Server, seconds: float) -> Outcome:
+async def _soak(server: Process, other: Process, seconds: float) -> Outcome:
     scene, quiet = Scene(server.port, seconds), Scene(other.port, seconds)
     await scene.prepare()
     await quiet.prepare()
@@ -114,11 +120,11 @@ async def _live(actor: Actor, kind: Kind) -> None:
     actor.client.close()
 
 
-async def _watch(scene: Scene, server: Server, memory: list[tuple[float, int]]) -> None:
+async def _watch(scene: Scene, server: Process, memory: list[tuple[float, int]]) -> None:
     while scene.goes_on:
-        memory.append((scene.passed, server.memory()))
+        memory.append((scene.passed, resident(server.pid)))
         await asyncio.sleep(scene.lasts / SAMPLES)
-    memory.append((scene.passed, server.memory()))
+    memory.append((scene.passed, resident(server.pid)))
 
 
 async def _judge(scene: Scene) -> list[str]:

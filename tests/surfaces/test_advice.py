@@ -130,20 +130,6 @@ def test_no_text_of_the_program_names_a_path_but_as_advice() -> None:
     assert [] == found
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ('Conflict("Stays. POST /_sandbox/reset begins anew.")', 1),
-        ('f"Stays. " f"POST {CONTROL}/reset begins anew."', 1),
-        ('Conflict("Stays.", advice="POST /_sandbox/reset begins anew.")', 0),
-        ('"DELETE /_sandbox/sandboxes/NAME frees one."', 0),
-        ('path == "/v2/orders"', 0),
-    ],
-)
-def test_a_text_with_a_path_is_found(source: str, expected: int) -> None:
-    assert len([*texts_outside_advice(ast.parse(source))]) == expected
-
-
 def texts_outside_advice(node: ast.AST) -> Iterator[str]:
     """The texts of several words with a path, but for docstrings, help of the command and what is
     called advice.

@@ -55,11 +55,13 @@ def test_pages_forbid_what_they_do_not_need(console: Console) -> None:
     assert not re.search(r"<script(?![^>]* src=)|style=|\son\w+=|javascript:", page.response.text)
 
 
+@pytest.mark.parametrize("path", ["/", "/console/requests"])
 def test_every_link_of_a_page_leads_to_a_page_of_its_sandbox(
-    console: Console, api: httpx2.Client
+    console: Console, api: httpx2.Client, path: str
 ) -> None:
     api.get("/v2/orders")
-    page = console.open("/console/requests")
+    page = console.open(path)
+    assert any("console/requests/req_" in link for link in page.links)
     assert len(page.links) > 5
     for link in set(page.links):
         assert not link.startswith(("/", "http")), link

@@ -13,7 +13,6 @@ from stub_server.cli.request_log import RequestLog
 from stub_server.console.pay_pages import outward
 from stub_server.core.shipped import data_dir
 
-from ..conftest import Serve
 from ..support.console import Console, Page
 from ..support.contract import document
 from ..support.live import FROZEN, NO_TLS, Live, running
@@ -185,51 +184,6 @@ def test_other_paths_are_nothing(payer: Console, make_order: Maker) -> None:
             404,
             405,
         ), move
-
-
-def test_there_is_no_order_where_there_is_no_sandbox(live: Live, make_order: Maker) -> None:
-    """And looking makes none."""
-    order = make_order()
-    assert (
-        404 == httpx2.get(f"{live.url}/s/no-such-one/pay/{order['id']}", verify=NO_TLS).status_code
-    )
-    assert 404 == httpx2.get(f"{live.url}/pay/{order['id']}", verify=NO_TLS).status_code
-    assert (
-        404 == httpx2.get(f"{live.url}/_sandbox/sandboxes/no-such-one", verify=NO_TLS).status_code
-    )
-
-
-def test_an_admin_key_is_no_hindrance(serve: Serve) -> None:
-    """Its address opens the page of an order, in whichever sandbox, and nothing of the
-    control surface.
-    """
-    # the test's server listens on loopback all the same
-    guarded = serve(admin_key=ADMIN, host="0.0.0.0")  # noqa: S104 - a setting: it listens on loopback
-    headers = {"X-Sandbox-Admin-Key": ADMIN}
-    for prefix in ("", "/s/alice"):
-        if prefix:
-            body = {"name": "alice"}
-            httpx2.post(
-                f"{guarded.url}/_sandbox/sandboxes", json=body, headers=headers, verify=NO_TLS
-            )
-        asked = httpx2.get(
-            f"{guarded.url}{prefix}/_sandbox/credentials", headers=headers, verify=NO_TLS
-        ).json()
-        token = {"Authorization": f"Bearer {asked['jwt']}"}
-        with httpx2.Client(base_url=guarded.url + prefix, headers=token, verify=NO_TLS) as api:
-            order = make_order(api)
-        inspected = f"{guarded.url}{prefix}/_sandbox/orders/{order['id']}"
-        shown = httpx2.get(inspected, headers=headers, verify=NO_TLS).json()
-        address = shown["pay_url"]
-        assert f":{guarded.port}{prefix}/pay/{order['id']}?k=" in address
-        with closing(Console(guarded.url + prefix)) as payer:
-            assert (
-                "Obrigado."
-                in payer.send(payer.open(address.removeprefix(payer.base)), "Já paguei").text
-            )
-            for path in ("/_sandbox/clock", f"/_sandbox/orders/{order['id']}", "/console/requests"):
-                assert 403 == payer.http.get(guarded.url + prefix + path).status_code, path
-    assert 404 == httpx2.get(f"{guarded.url}/s/nobody/pay/{order['id']}", verify=NO_TLS).status_code
 
 
 def test_it_is_open_where_the_control_surface_is_closed() -> None:

@@ -121,6 +121,7 @@ def test_no_action_is_done_by_a_strange_form(
         (None, known),
         (console.origin, {}),
         (console.origin, {"token": "0" * 64}),
+        (console.origin, {"token": "é"}),
         (console.origin, {"token": other}),
     ]
     before, values = seen(control), filled(sandbox_name)

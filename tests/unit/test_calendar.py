@@ -1,22 +1,12 @@
 """Claims about the billing calendar."""
 
 from datetime import UTC, date, datetime, timedelta
-from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from stub_server.core.clock import DAY as DAY_MS
 from stub_server.domain import calendar
 
 from ..support.banking import is_banking_day
-
-INTERVALS = st.sampled_from(["day", "week", "month", "year"])
-COUNTS = st.integers(1, 36)
-INSTANTS = st.datetimes(datetime(1900, 1, 1), datetime(2400, 1, 1)).map(
-    lambda moment: (moment - datetime(1970, 1, 1)) // timedelta(milliseconds=1)
-)
 
 
 def ms(text: str) -> int:
@@ -68,52 +58,6 @@ def test_the_last_month_that_can_be_shown_is_reached() -> None:
     assert calendar.add_interval(ms("9999-11-30T00:00:00Z"), "month", 1, 1) == ms(
         "9999-12-30T00:00:00Z"
     )
-
-
-@pytest.mark.parametrize(
-    ("interval", "count", "lead_days", "grace_days"),
-    [
-        ("day", 1, 0.5, 1),
-        ("day", 5, 2.5, 5),
-        ("day", 7, 3, 7),
-        ("week", 1, 3, 7),
-        ("month", 1, 3, 7),
-        ("year", 1, 3, 7),
-    ],
-)
-def test_lead_is_half_a_period_up_to_three_days_and_grace_a_period_up_to_seven(
-    interval: str, count: int, lead_days: float, grace_days: float
-) -> None:
-    assert calendar.lead_ms(interval, count) == lead_days * DAY_MS
-    assert calendar.grace_ms(interval, count) == grace_days * DAY_MS
-
-
-@given(INSTANTS, INTERVALS, COUNTS)
-def test_a_renewal_is_made_within_its_own_period(anchor: int, interval: str, count: int) -> None:
-    end = calendar.add_interval(anchor, interval, count, 1)
-    assert anchor < end - calendar.lead_ms(interval, count) < end
-
-
-@pytest.mark.parametrize(
-    ("amount", "interval", "count", "monthly"),
-    [
-        (4990, "month", 1, 4990),
-        (100, "day", 1, 3000),
-        (100, "day", 30, 100),
-        (700, "week", 1, 3000),
-        (12000, "year", 1, 1000),
-        (49700, "year", 1, Fraction(49700, 12)),
-        (13473, "month", 3, 4491),
-        (1, "month", 2, Fraction(1, 2)),
-        (3, "month", 2, Fraction(3, 2)),
-        (18, "year", 1, Fraction(3, 2)),
-        (1000, "week", 3, Fraction(10000, 7)),
-    ],
-)
-def test_monthly_worth_is_of_30_days_and_not_rounded(
-    amount: int, interval: str, count: int, monthly: int | Fraction
-) -> None:
-    assert calendar.monthly_cents(amount, interval, count) == monthly
 
 
 def test_banks_are_open_on_the_days_of_their_own_calendar() -> None:

@@ -1,16 +1,9 @@
 """Claims about CPF, CNPJ and passport."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from stub_server.domain import documents
 from stub_server.domain.cpf import cpf_with_check_digits
-
-NINE = st.from_regex(r"[0-9]{9}", fullmatch=True).filter(lambda text: len(set(text)) > 1)
-TWELVE = st.from_regex(r"[0-9A-Z]{12}", fullmatch=True).filter(
-    lambda text: not text.startswith("0" * 11)
-)
 
 
 @pytest.mark.parametrize(
@@ -93,30 +86,3 @@ def test_letters_digits_and_dashes_outside_ascii_are_never_taken_for_ascii(text:
 )
 def test_the_unmasked_form_alone_decides_what_a_document_is(text: str, kind: str | None) -> None:
     assert documents.kind(text) == kind
-
-
-@given(
-    st.one_of(
-        st.text(), st.text(st.characters(categories=["Cs", "Nd", "Pd", "Lu"])), st.text(min_size=41)
-    )
-)
-def test_the_formats_survive_any_string_and_agree_with_kind(text: str) -> None:
-    is_one, kind = documents.is_document(text), documents.kind(text)
-    if is_one:
-        assert kind is not None
-        assert documents.is_document_unchecked(text) is True
-    elif not set(" .-/") & set(text):
-        # a mask has one sign after a letter or digit: "/0000A" has none before it
-        assert kind is None
-
-
-@given(NINE)
-def test_every_made_cpf_is_one_and_no_other_check_digits_fit(nine: str) -> None:
-    cpf = cpf_with_check_digits(nine)
-    assert [f"{nine}{end:02}" for end in range(100) if documents.kind(f"{nine}{end:02}")] == [cpf]
-
-
-@given(TWELVE)
-def test_every_made_cnpj_is_one_also_with_letters(twelve: str) -> None:
-    if len(set(twelve)) > 1:
-        assert documents.kind(documents.cnpj_with_check_digits(twelve)) == "cnpj"

@@ -32,22 +32,6 @@ def test_reserved_names_are_told_from_others(url: str, *, reserved: bool) -> Non
     assert reserved is receivers.is_reserved(url)
 
 
-def test_a_simulated_receiver_answers_the_same_to_the_same() -> None:
-    """Healthy ones nearly always take a delivery at the first attempt, and always at the second."""
-    first = [
-        receivers.answer(HOOK, {}, {"id": str(n), "attempt_count": 0}, 0) for n in range(2_000)
-    ]
-    assert first == [
-        receivers.answer(HOOK, {}, {"id": str(n), "attempt_count": 0}, 0) for n in range(2_000)
-    ]
-    assert 20 < sum(answer.error == "timeout" for answer in first) < 60
-    assert {200} == {
-        receivers.answer(HOOK, {}, {"id": str(n), "attempt_count": 1}, 0).status
-        for n in range(2_000)
-    }
-    assert all(40 <= answer.took <= receivers.TIMEOUT_MS for answer in first)
-
-
 def test_a_flaky_receiver_is_never_disabled_and_comes_back() -> None:
     """It is down until soon after its world has begun; its third failure in a row
     does not happen.

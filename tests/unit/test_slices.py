@@ -1,52 +1,10 @@
-"""Long work beside the requests: what it was given is free again as soon as it has failed."""
+"""Long work beside the requests."""
 
 import asyncio
-import gc
-from weakref import ref
 
 import pytest
 
 from stub_server.core.slices import BackgroundWorker, Sliced
-
-
-class Large:
-    """What would be missed."""
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("fails", [True, False])
-def test_what_work_was_given_is_let_go_at_once(*, fails: bool) -> None:
-    """Without the collector of cycles, which comes late where little else is made: uploads have up
-    to 256 MiB.
-    """
-    held: list[ref[Large]] = []
-
-    async def run() -> None:
-        lane, given = BackgroundWorker(), Large()
-        held.append(ref(given))
-
-        def work(given: Large = given) -> bool:
-            if fails:
-                raise ValueError(given)
-            return True
-
-        del given
-        task = work
-        del work
-        try:
-            waiting = lane.beside(task)
-            del task
-            assert await waiting
-        except ValueError:
-            pass
-        await lane.beside(lambda: None)  # the thread is done with what came before
-
-    gc.disable()
-    try:
-        asyncio.run(run())
-        assert held[0]() is None
-    finally:
-        gc.enable()
 
 
 @pytest.mark.check
