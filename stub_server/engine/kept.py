@@ -88,10 +88,6 @@ class Bounded(Queue[T]):
         if budget.used > budget.most:
             budget.make_room()
 
-    def _pop(self) -> T:
-        """Take the oldest item out, whose bytes still count."""
-        return self._items.popleft()
-
     def _drop(self) -> None:
         size = self._pop().size
         self.size -= size

@@ -94,11 +94,13 @@ class Queue(Generic[T]):
         while len(self._items) > most or self.size > most_bytes:
             self._drop()
 
-    def _drop(self) -> T:
+    def _pop(self) -> T:
+        """Take the oldest item out, whose bytes still count."""
+        return self._items.popleft()
+
+    def _drop(self) -> None:
         """Drop the oldest item."""
-        item = self._items.popleft()
-        self.size -= item.size
-        return item
+        self.size -= self._pop().size
 
     def copy(self) -> Self:
         """An independent copy; items are shared, for they never change."""
@@ -239,10 +241,10 @@ class Replies(Queue[Saved]):
             self._saved[saved.key] = [*self._saved.get(saved.key, ()), saved]
         self._keep(MOST_REPLIES, MOST_REPLY_BYTES)
 
-    def _drop(self) -> Saved:
-        dropped = super()._drop()
-        self._forget(dropped)
-        return dropped
+    def _pop(self) -> Saved:
+        oldest = self._items.popleft()
+        self._forget(oldest)
+        return oldest
 
     def _forget(self, saved: Saved) -> None:
         """Others to the same key stay: each was saved when the one before had expired."""
