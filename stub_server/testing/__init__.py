@@ -22,17 +22,21 @@ if TYPE_CHECKING:
     from .server import running as running
 
 _HOMES = {
-    "awaitable": ("AsyncInbox", "AsyncSandbox"),
-    "parts": ("Fault", "Inbox"),
-    "sandbox": ("Credentials", "Sandbox"),
-    "server": ("Server", "connected", "running"),
-    "http": ("Refused",),
+    "AsyncInbox": "awaitable",
+    "AsyncSandbox": "awaitable",
+    "Credentials": "sandbox",
+    "Fault": "parts",
+    "Inbox": "parts",
+    "Refused": "http",
+    "Sandbox": "sandbox",
+    "Server": "server",
+    "connected": "server",
+    "running": "server",
 }
-__all__ = sum(_HOMES.values(), ())
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f".{module}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

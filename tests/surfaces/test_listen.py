@@ -200,7 +200,7 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
         ),
         (
             ("--print", "--events", "order.pago,plan.pago", "--server", live.url),
-            'Did you mean order.paid? "plan.pago" is not one of',
+            'Did you mean order.paid? type[1]: "plan.pago" is not one of',
         ),
         (("--print", "--server", "http://127.0.0.1:9"), "no sandbox answers at http://127.0.0.1:9"),
     ):

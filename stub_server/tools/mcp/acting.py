@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from ...server.request import CONTROL
 from .calling import answered
-from .docs import read_docs
 from .session import Json, Session, Wrong, segment
 from .texts import Result, body_lines, facts_of, refusal
 
@@ -115,11 +114,6 @@ async def certify(session: Session, webhookId: str = "", **own: Any) -> Result:
         raise Wrong("Give webhookId: the id of the webhook that createWebhook made.")
     following = "webhooks {action: deliveries}, webhooks {action: messages}"
     return await act(session, "POST /certify", following, {"webhookId": webhookId, **own})
-
-
-async def presets(session: Session) -> Result:
-    """The predefined fault rules."""
-    return await read_docs(session, "/guide/faults#presets-and-the-shell")
 
 
 async def undo(session: Session) -> Result:
