@@ -264,7 +264,7 @@ def test_a_sandbox_that_is_replaced_meanwhile_is_not_rewound(
     api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rewind waits on its way until the import has been answered; a reset would wait for it."""
-    file = control.get("/export").content
+    file = exported(control)
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
     step = step_of(control) - 30
@@ -284,8 +284,7 @@ def test_a_sandbox_that_is_replaced_meanwhile_is_not_rewound(
         try:
             assert begun.wait(30)
             with httpx2.Client(base_url=control.base_url, timeout=30, verify=NO_TLS) as other:
-                media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
-                done(other.post("/import", content=file, headers=media))
+                imported(other, file)
         finally:
             over.set()  # or the tests after it would wait for this rewind
         answer = going.result()

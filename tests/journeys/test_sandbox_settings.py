@@ -8,6 +8,7 @@ import pytest
 
 from stub_server.domain.cpf import cpf_with_check_digits
 
+from ..support.files import exported, imported
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body, make_plan, order_body
 from .steps import done, refused
@@ -94,7 +95,7 @@ def test_settings_are_state(
     changed = STARTED | {"autopay": 5, "strict_amounts": True}
     created(control.post("/snapshots", json={"name": "strict"}))
     fork = created(control.post(f"/sandboxes/{sandbox_name}/fork", json={}))["sandbox"]["name"]
-    file, history = control.get("/export").content, control.get("/export?history=true").content
+    file, history = exported(control), exported(control, history=True)
     done(control.post("/rewind", json={"to_step": step}))
     assert STARTED == settings(control)
     newest, *_ = done(control.get("/steps"))["steps"]
@@ -105,10 +106,9 @@ def test_settings_are_state(
     assert changed == settings(control)
     done(control.post("/reset"))
     assert STARTED == settings(control)
-    headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
     for brought in (file, history):
         done(control.post("/reset"))
-        assert 200 == control.post("/import", content=brought, headers=headers).status_code
+        imported(control, brought)
         assert changed == settings(control)
     with control_of(live, fork) as other:
         assert changed == settings(other)

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL
 
+from ..support.files import exported, imported
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
 from ..support.processes import Process
@@ -63,9 +64,7 @@ def test_what_is_damaged_is_not_served_and_everything_else_is(database: str) -> 
             with server.api(name) as api, server.control(name) as control:
                 created(api.post("/v2/customers", json=customer_body()))
                 created(control.post("/snapshots", json={"name": "before"}))
-                file = control.get("/export").content  # with a state of its own
-                media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
-                assert 200 == control.post("/import", content=file, headers=media).status_code
+                imported(control, exported(control))  # with a state of its own
                 for _ in range(3):
                     created(api.post("/v2/customers", json=customer_body()))
         server.stop()

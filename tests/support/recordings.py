@@ -11,6 +11,7 @@ import httpx2
 
 from . import forked
 from .command import run
+from .files import exported
 from .make import Json, customer_body, make_plan, order_body
 from .processes import ROOT
 
@@ -175,8 +176,5 @@ class Session:
 
 def recorded(control: httpx2.Client, file: Path, **query: Any) -> Path:
     """The recording of a sandbox, in a file."""
-    params = {"requests": "true"} | {name: str(value).lower() for name, value in query.items()}
-    response = control.get("/export", params=params)
-    assert response.status_code == 200, response.text
-    file.write_bytes(response.content)
+    file.write_bytes(exported(control, requests=True, **query))
     return file

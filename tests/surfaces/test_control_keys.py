@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from stub_server.cli.command import main
 from stub_server.server import server as served
 
+from ..support.files import HEADERS
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.make import created
 from ..support.refusal import refused
@@ -165,8 +166,7 @@ def test_a_reset_keeps_it_and_a_fork_or_another_of_the_name_has_its_own(team: Te
     first = team.made("carol")["control_key"]
     assert 200 == team.ask("POST", "/s/carol/_sandbox/reset", first, body={}).status_code
     file = team.ask("GET", "/s/carol/_sandbox/export", first).content
-    headers = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
-    done = team.ask("POST", "/s/carol/_sandbox/import", admin=True, content=file, headers=headers)
+    done = team.ask("POST", "/s/carol/_sandbox/import", admin=True, content=file, headers=HEADERS)
     assert 200 == done.status_code
     assert first == team.ask("GET", "/s/carol/_sandbox/credentials", first).json()["control_key"]
     forked = team.made("dora", "/_sandbox/sandboxes/carol/fork")["control_key"]

@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import re
 import socket
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from dataclasses import replace
@@ -30,6 +30,7 @@ from stub_server.testing import Sandbox, Server
 
 from ..support import forge
 from ..support.console import Console
+from ..support.files import HEADERS, exported, imported
 from ..support.live import FROZEN, NO_TLS, Live, running
 from ..support.make import Json, created
 from ..support.processes import Process
@@ -373,14 +374,13 @@ def test_nothing_that_goes_back_brings_a_generation_back(guarded: Server) -> Non
         order, control = sandbox.order(), sandbox.control
         control.post("/snapshots", json={"name": "before"})
         step = control.get("/sandboxes/back").json()["sandbox"]["step"]
-        file = control.get("/export", params={"history": True}).content
+        file = exported(control, history=True)
         with ended(sandbox, order):
             newest = rotate(sandbox)["sandbox"]["credentials"]
-            media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
             for path, more in (
                 ("/rewind", {"json": {"to_step": step}}),
                 ("/snapshots/before/restore", {}),
-                ("/import", {"content": file, "headers": media}),
+                ("/import", {"content": file, "headers": HEADERS}),
                 ("/rewind", {"json": {"to_step": 0}}),
                 ("/reset", {}),
             ):
@@ -400,15 +400,14 @@ def signing_keys(file: bytes) -> set[str]:
 @pytest.mark.promise("credential-of-one-sandbox")
 def test_no_sandbox_signs_with_keys_of_another(guarded: Server) -> None:
     """Nor one that was made from the same file, or with the name of one that was deleted."""
-    media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
     known = set[str]()
     for name in ("signs", "signs", "alike"):
         with guarded.sandbox(name) as sandbox:
             control = sandbox.control
-            found = signing_keys(control.get("/export").content)
-            file = control.get("/export", params={"secrets": False}).content
-            control.post("/import", content=file, headers=media).raise_for_status()
-            found |= signing_keys(control.get("/export").content)
+            found = signing_keys(exported(control))
+            file = exported(control, secrets=False)
+            imported(control, file)
+            found |= signing_keys(exported(control))
         assert found
         assert known.isdisjoint(found), name
         known |= found
@@ -424,16 +423,14 @@ def test_no_key_is_given_twice(guarded: Server) -> None:
             found: Json = created(sandbox.api.post("/api-keys", json=key))["api_key"]
             return found
 
-        file = sandbox.control.get("/export").content
+        file = exported(sandbox.control)
         few = made("plans:read")
         assert 200 == sandbox.api.delete(f"/api-keys/{few['id']}").status_code
-        media = {"Content-Type": "application/vnd.stub.sandbox+gzip"}
-        begins: tuple[Callable[[], httpx2.Response], ...] = (
-            lambda: sandbox.control.post("/reset"),
-            lambda: sandbox.control.post("/import", content=file, headers=media),
-        )
-        for begin in begins:
-            begin().raise_for_status()
+        for begin in (
+            lambda: sandbox.control.post("/reset").raise_for_status(),
+            lambda: imported(sandbox.control, file),
+        ):
+            begin()
             made("customers:read")
             made("customers:read")
             assert 401 == status(sandbox.url, few["private_key"])

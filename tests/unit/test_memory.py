@@ -16,6 +16,7 @@ from stub_server import create_app
 from stub_server.data.keys import own_pair
 from stub_server.server.protocol import HttpProtocol
 from stub_server.server.sandboxes.making import Beginning
+from stub_server.storage.package import MEDIA
 
 from ..conftest import Serve
 from ..engine.inside import Inside
@@ -84,8 +85,7 @@ def test_a_sandbox_that_was_inspected_is_gone_with_its_last_reference(asked: str
     sandboxes = inside.app.sandboxes
     if asked == "import":
         file = inside.ask("GET", "/_sandbox/export").body
-        media = "application/vnd.stub.sandbox+gzip"
-        assert inside.ask("POST", "/_sandbox/import", file, media=media).status == 200
+        assert inside.ask("POST", "/_sandbox/import", file, media=MEDIA).status == 200
     else:
         assert inside.ask("GET", "/_sandbox/invariants").status == 200
     held = [weakref.ref(part) for part in (sandboxes.default, sandboxes.default.store)]
