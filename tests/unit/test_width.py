@@ -7,10 +7,11 @@ import stub_server
 
 PACKAGE = Path(stub_server.__file__).parent
 MOST = 15
-# the journal's entry, a step and the settings; records of the contract may be, too
+# the journal's entry, a step, the settings and the kit's facade; records of the contract may be, too
 WIDE = {
     "engine/kept.py Trace",
     "settings.py Settings",
+    "testing/awaitable.py AsyncSandbox",
 }
 
 
