@@ -20,7 +20,7 @@ from ..data.keys import own_pair, own_signing_keys
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
-from ..engine.kept import Trace, head_of
+from ..engine.kept import Trace
 from ..engine.lists import Ends, Replies
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
@@ -34,7 +34,7 @@ from .lines import (
     step_line,
 )
 from .package import RECORDING, Check, damaged, is_readable, pack, unpack
-from .reading import Reader, Rewrite, encoded_headers
+from .reading import Reader, Rewrite
 from .state import Snapshot, capture
 
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
@@ -204,7 +204,11 @@ AS_THEY_ARE = (
     "code",
     "simulated",
     "operation",
+    "received",
+    "is_prefixed",
 )
+MESSAGES = ("received_head", "body", "sent_head", "answer")
+"""The bytes that came and went, which a file has as text of as many characters."""
 
 
 def traces_of(
@@ -219,8 +223,6 @@ def traces_of(
             **{name: body[name] for name in AS_THEY_ARE},
             query=body["query"].encode("latin-1"),
             sandbox=sandbox,
-            received=body["wall"],
-            is_prefixed=body["prefixed"],
             is_control=body["path"].startswith("/_sandbox"),
             size=_OVERHEAD,
         )
@@ -230,20 +232,11 @@ def traces_of(
             trace.caller = Caller(scopes=frozenset(), **body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
-        if keeps_bodies:
-            _keep_messages(trace, body)
+        for name in MESSAGES:
+            if keeps_bodies and body[name] is not None:
+                setattr(trace, name, body[name].encode("latin-1"))
+                trace.size += len(body[name])
         yield trace
-
-
-def _keep_messages(trace: Trace, body: Body) -> None:
-    """Keep headers and bodies of what came and went."""
-    trace.received_head = head_of(encoded_headers(body["headers"]))
-    trace.sent_head = head_of(encoded_headers(body["answer_headers"]))
-    trace.body = body["body"].encode("latin-1") or None
-    if body["answer"] is not None:
-        trace.answer = body["answer"].encode("latin-1")
-    texts = (trace.received_head, trace.sent_head, trace.body or b"", trace.answer or b"")
-    trace.size += sum(map(len, texts))
 
 
 # -- secrets

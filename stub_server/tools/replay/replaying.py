@@ -79,7 +79,7 @@ class Session:
         header, about, requests = outline(data, check_line)
         self._held_before, self._contract = about["held"], header["contract"]
         if requests:
-            self.timepiece.now = requests[0]["wall"]
+            self.timepiece.now = requests[0]["received"]
         self._settings = settings_of(about, len(requests), overlays)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
