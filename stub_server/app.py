@@ -21,7 +21,6 @@ from .console.pages import Console, console_pages
 from .console.sessions import Sessions
 from .contract import bundle, checks
 from .contract.bundle import Contracts
-from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.overlay import Overlays
@@ -296,7 +295,8 @@ def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: byte
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=_banks(),
-        converter=Converter(document, schemas),
+        document=document,
+        schemas=schemas,
         base_url=settings.url,
         settings=SandboxSettings(
             settings.autopay,

@@ -27,7 +27,7 @@ class Goods:
     def __init__(self, script: Script) -> None:
         rules = script.sandbox.rules
         self.script, self.defaults = script, rules.defaults
-        self.schemas = rules.converter.schemas
+        self.schemas = rules.schemas
         self.in_use: set[str] = set()
         self.projects: dict[str, Body] = {}
         self.plans: dict[str, Body] = {}

@@ -215,7 +215,7 @@ class Merchant:
 
     def plan_keys(self) -> None:
         """Plan the main key, which has all scopes that a key can have, and the scenario's."""
-        known = self.script.sandbox.rules.converter.document.scopes
+        known = self.script.sandbox.rules.document.scopes
         scopes = [scope["name"] for scope in known if scope["assignable"]]
         rng = stream(self.seed, "keys")
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)

@@ -63,7 +63,7 @@ def write_sandbox(
             yield line_of("snapshot", snapshot.head)
             yield from sandbox_lines(capture(snapshot.sandbox), (), redact, secrets=secrets)
 
-    pack(file, lines(), sandbox.rules.converter.document.identity, secrets=secrets)
+    pack(file, lines(), sandbox.rules.document.identity, secrets=secrets)
 
 
 def sandbox_lines(
@@ -131,7 +131,7 @@ def write_recording(
             if is_readable(line):  # one that went far back in time is in no file
                 yield line
 
-    pack(file, lines(), sandbox.rules.converter.document.identity, secrets=False, kind=RECORDING)
+    pack(file, lines(), sandbox.rules.document.identity, secrets=False, kind=RECORDING)
 
 
 def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:

@@ -40,7 +40,7 @@ class SandboxFactory:
         """`control_secret` is random, whatever the seed, and makes the control keys."""
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
         self.control_secret = control_secret
-        self.contract: str = rules.converter.document.identity["digest"]
+        self.contract: str = rules.document.identity["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
         # of its own: files and snapshots do not wait for a large sandbox
