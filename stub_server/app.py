@@ -24,7 +24,7 @@ from .contract.bundle import Contracts
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.overlay import Overlays
-from .contract.schema import ContractViolation, RecordCheck, Schemas
+from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError
 from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
@@ -284,7 +284,7 @@ def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: byte
     defaults, checks = {}, {}
     for spec in tables.values():
         defaults[spec.schema] = base.defaults(spec.schema) | document.defaults(spec.schema)
-        checks[spec.schema] = RecordCheck(schemas, spec.schema)
+        checks[spec.schema] = schemas.component(spec.schema)
     for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
