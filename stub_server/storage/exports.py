@@ -33,7 +33,7 @@ from .lines import (
     state_lines,
     step_line,
 )
-from .package import RECORDING, Check, damaged, is_readable, pack, unpack
+from .package import RECORDING, is_readable, pack
 from .reading import Reader, Rewrite
 from .state import Snapshot, capture
 
@@ -132,24 +132,6 @@ def write_recording(
                 yield line
 
     pack(file, lines(), sandbox.rules.document.identity, secrets=False, kind=RECORDING)
-
-
-def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
-    """The header of a file, the settings of its server, and its requests in their order.
-
-    Raises BadFile.
-    """
-    header, about, requests = Body(), Body(), list[Body]()
-    for kind, body in unpack(data, check, (RECORDING,)):
-        if kind == "header":
-            header = body
-        elif kind == "recording":
-            about = body
-        elif kind == "request":
-            requests.append(body)
-    if not about:
-        raise damaged("it lacks the settings of its server")
-    return header, about, requests
 
 
 def is_outside(step: Body) -> bool:

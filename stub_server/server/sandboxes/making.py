@@ -13,7 +13,7 @@ from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
-from ...storage.admitting import Admitted, admit, read_lines
+from ...storage.admitting import Admitted, admitted
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
 from ...storage.package import unpack
@@ -122,13 +122,10 @@ class SandboxFactory:
         def begin(head: Body) -> Reader:
             return Reader(empty, rewrite, Fitting(self.rules, contract), shared)
 
-        contents = read_lines(lines, begin)
-        sandbox = contents.own.sandbox
-        if not sandbox.clock.frozen:  # it continues from the instant of the export
-            sandbox.clock.set(sandbox.clock.resumed())
-        found = admit(contents)
+        found = admitted(lines, begin)
+        sandbox = found.sandbox
         for trace in traces_of(
-            contents.requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
+            found.requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
         ):
             sandbox.journal.append(trace)
         sandbox.status.held_before = SILENT

@@ -8,7 +8,7 @@ import orjson
 
 from ...core.record import Body
 from ...storage import sql
-from ...storage.admitting import admit, read_lines
+from ...storage.admitting import admitted
 from ...storage.database import Damage, Kept, KeptState, Session, StoreError
 from ...storage.exports import adopted
 from ...storage.fitting import Fitting
@@ -38,9 +38,7 @@ def opened(
 
     try:
         states = sql.states(session, number)
-        sandbox, snapshots = admit(
-            read_lines(_lines(session, number, kept, states), begin), trusted=True
-        )
+        sandbox, snapshots, _ = admitted(_lines(session, number, kept, states), begin, trusted=True)
     except ValueError as error:
         raise _unreadable(error) from None
     if kept.newest or holder:  # no ids of requests that an earlier process has given
