@@ -140,34 +140,20 @@ def is_outside(step: Body) -> bool:
 
 
 def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
-    """A step of a recording as the next one of a sandbox, whose own secrets stay.
+    """A step of a recording as the next one of a sandbox, with secrets of its own.
 
     Raises KeyError, ValueError.
     """
     clock = sandbox.clock.recorded
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
     recorded = without(body, "replies") | {"clock": at._asdict()}
-    step = Reader.of(sandbox, _with_own_secrets, fitting).step(recorded)
+    step = Reader.of(sandbox, adopted(anew=True, keeps_shown=True), fitting).step(recorded)
     if step.restores:
         return step
     (part,) = step.parts
     store = sandbox.stores[part.merchant.id]
     used = [Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()]
     return replace(step, parts=(part._replace(used=tuple(used)),))
-
-
-def _with_own_secrets(sandbox: Sandbox, table: str, record: Record) -> Record:
-    """The version of a record in a recording, with the secrets that the sandbox has for it."""
-    if table not in ("api_keys", "webhooks"):
-        return record
-    for store in sandbox.stores.values():
-        before = store.tables[table].open(record.id)
-        if before is not None and table == "api_keys":
-            return changed(record, {}, {"digest": before.hidden["digest"]})
-        if before is not None:
-            own = _with(record.public, {"headers": before.public["headers"]})
-            return record._replace(public=own, hidden=before.record.hidden)
-    return record
 
 
 # -- the requests as a journal has them
