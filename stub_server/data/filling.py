@@ -95,17 +95,13 @@ class Seeding:
         with closing(script), sandbox.seeding_past(begun):
             merchant = Merchant(script, scenario, begun)
             merchant.plan_projects()
-            listening = merchant.plan_webhooks()
-            if listening is not None:
-                script.add(listening, setattr, sandbox.origin, "raises_events", True)
+            merchant.plan_webhooks()
             merchant.plan_keys()
             lives = Lives(script, stream(seed, "lives"))
             crowd = Crowd(merchant, Rhythm(start, now), lives)
-            records = Records(merchant, crowd)
-            records.plan()
+            Records(merchant, crowd).plan()
             crowd.plan()
             script.run()
-            records.check()
             for table in store.tables.values():
                 table.complete()
         sandbox.settings, sandbox.origin.raises_events = settings, True

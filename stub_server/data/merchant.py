@@ -230,13 +230,13 @@ class Merchant:
             min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE),
         )
 
-    def plan_webhooks(self) -> int | None:
-        """Plan the webhooks; returns when the first one is created (ms).
+    def plan_webhooks(self) -> None:
+        """Plan the webhooks. Events are raised from the first one on.
 
         Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox
         that is used.
         """
-        rng, times = stream(self.seed, "webhooks"), []
+        rng, times = stream(self.seed, "webhooks"), list[int]()
         for node in self.scenario.root.each("webhooks"):
             fields = node.without(*NOT_OF_WEBHOOKS)
             check_request(self.rules.schemas, "WebhookCreate", fields, node)
@@ -246,7 +246,9 @@ class Merchant:
                 ident = named_uuid("webhook", node.value["key"])
                 self.script.plan(self.now - HOUR // 2, _silence, ident)
             times.append(created)
-        return min(times, default=None)
+        if times:
+            origin = self.script.sandbox.origin
+            self.script.add(min(times), setattr, origin, "raises_events", True)
 
     def _create_webhook(self, draft: Draft, node: Node, fields: Body, created: int) -> None:
         name, slug = node.value["key"], node.get("project", None)

@@ -47,7 +47,6 @@ class Records:
         self.script, self.scenario = merchant.script, crowd.scenario
         self.begun, self.now = merchant.begun, merchant.now
         self._customers: dict[str, Body] = {}  # by document
-        self._orders: list[tuple[Node, str, str]] = []
 
     def plan(self) -> None:
         """Plan the catalogue, then personas, who may buy from it, customers and orders."""
@@ -61,15 +60,14 @@ class Records:
                     self._record(number, table, node)
                     number += 1
 
-    def check(self) -> None:
-        """Check at the end that every order has the status that the scenario gives it."""
-        for node, ident, outcome in self._orders:
-            order = self.script.store.orders.get(ident).public
-            if order["status"] != outcome:
-                is_now = f"by {order['paymentMethod']} is {order['status']} by now"
-                raise node.fail(
-                    f"an order of {order['createdAt']} {is_now}, not {outcome}: change its days_ago"
-                )
+    def _check_status(self, node: Node, ident: str, outcome: str) -> None:
+        """Check at the end that an order has the status that the scenario gives it."""
+        order = self.script.store.orders.get(ident).public
+        if order["status"] != outcome:
+            is_now = f"by {order['paymentMethod']} is {order['status']} by now"
+            raise node.fail(
+                f"an order of {order['createdAt']} {is_now}, not {outcome}: change its days_ago"
+            )
 
     def _ident(self, kind: str, node: Node, given: str | None, named: str) -> str:
         """The id of a record: the one that the scenario gives, or `named`."""
@@ -187,10 +185,10 @@ class Records:
                 node, named_uuid("customer", "of", ident), from_buyer(who)[0], at
             )
         _check_older(node, "order", "customer", customer, at)
-        self._orders.append((node, ident, outcome))
         self._buy_later(
             at, node, Purchase(fields, who, customer["id"], Fate(method, outcome), ident), plan
         )
+        self.script.add(self.now, self._check_status, node, ident, outcome)
 
 
 def _check_older(node: Node, kind: str, what: str, needed: Body, at: int) -> None:
