@@ -21,11 +21,10 @@ from .console.pages import Console, console_pages
 from .console.sessions import Sessions
 from .contract import bundle, checks
 from .contract.bundle import Contracts
-from .contract.converting import Converter
 from .contract.document import Document
 from .contract.formats import formats
 from .contract.overlay import Overlays
-from .contract.schema import ContractViolation, RecordCheck, Schemas
+from .contract.schema import ContractViolation, Schemas
 from .contract.source import ContractError
 from .core.problem import NotBuilt, Unavailable
 from .core.record import Body
@@ -283,7 +282,7 @@ def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: byte
     defaults, checks = {}, {}
     for spec in tables.values():
         defaults[spec.schema] = base.defaults(spec.schema) | document.defaults(spec.schema)
-        checks[spec.schema] = RecordCheck(schemas, spec.schema)
+        checks[spec.schema] = schemas.component(spec.schema)
     for name in ("Plan", "Product", "Webhook"):  # their create requests have more defaults
         for contract in (base, document):
             defaults[name] |= contract.defaults(f"{name}Create")
@@ -294,7 +293,8 @@ def _rules(settings: Settings, loaded: Contracts, schemas: Schemas, secret: byte
         payload_keys={name: event["payload_key"] for name, event in document.events.items()},
         defaults=defaults,
         banks=_banks(),
-        converter=Converter(document, schemas),
+        document=document,
+        schemas=schemas,
         base_url=settings.url,
         settings=SandboxSettings(
             settings.autopay,

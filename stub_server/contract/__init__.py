@@ -1,5 +1,4 @@
-"""The contract: reads, bundles, checks and compiles the OpenAPI documents, and converts data of
-other contracts to it.
+"""The contract: reads, bundles, checks and compiles the OpenAPI documents.
 
 Imports `core` alone. Begin with `bundle.py`, which makes one document of files and overlays, and
 `document.py`, the typed view of it that other rooms use. `generated.py` writes enums and lists from

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from .source import Json
 
@@ -43,20 +42,10 @@ class Lifecycle:
 
         None if there is none.
         """
-        for move in self._between.get((from_, to), ()):
-            if name is None or move.name == name:
+        for move in self.moves:
+            if (move.from_, move.to) == (from_, to) and name in (None, move.name):
                 return move
         return None
-
-    @cached_property
-    def _between(self) -> dict[tuple[str, str], list[Move]]:
-        """The moves by the states between which they lead: every step of a seeded past
-        looks for some.
-        """
-        found: dict[tuple[str, str], list[Move]] = {}
-        for move in self.moves:
-            found.setdefault((move.from_, move.to), []).append(move)
-        return found
 
     def exits(self, state: str) -> tuple[Move, ...]:
         """The moves that lead from a state, in the contract's order."""
@@ -64,11 +53,8 @@ class Lifecycle:
 
     def controls(self, state: str) -> list[str]:
         """The controls that move a record on from a state, in the contract's order."""
-        found: dict[str, None] = {}
-        for move in self.exits(state):
-            if move.control is not None:
-                found[move.control] = None
-        return list(found)
+        controls = [move.control for move in self.exits(state)]
+        return [*dict.fromkeys(filter(None, controls))]
 
 
 def lifecycle_of(resource: str, raw: Json) -> Lifecycle:

@@ -53,22 +53,56 @@ class Overlays:
 
     files: Sequence[Path]
     touches: list[Touch] = field(default_factory=list)
+    _document: JsonObject = field(default_factory=dict)
+    _room: int = MOST_NODES  # values that may still be written
 
     def apply(self, document: JsonObject) -> JsonObject:
         """The document with all actions applied, in order.
 
         Raises ContractError with file and line.
         """
-        edit = _Edit(document)
+        self._document = copy.deepcopy(document)
         for file in self.files:
             for number, action in enumerate(_actions(file)):
                 touch = Touch(file, number, [])
                 try:
-                    touch.places.extend(edit.act(action))
+                    touch.places.extend(self._act(action))
                 except ContractError as error:
                     raise ContractError(f"{touch.line}: {error}") from None
                 self.touches.append(touch)
-        return edit.document
+        return self._document
+
+    def _act(self, action: Json) -> list[Location]:
+        """Apply an action; returns the places that it changed. Raises ContractError."""
+        _check_action(action)
+        target = action["target"]
+        places = _find(self._document, target)
+        if not places:
+            moved = _moved(self._document, target)
+            raise ContractError(f"{target} selects nothing in the contract{moved}")
+        if action.get("remove") is True:
+            _remove(self._document, places)
+            return places
+        if "copy" in action:
+            self._write(places, _copied(self._document, action["copy"]), target)
+            return places
+        self._write(places, action["update"], target)
+        touched: list[Location] = []
+        for place in places:
+            touched += _leaves(place, action["update"])
+        return touched
+
+    def _write(self, places: Sequence[Location], change: Json, target: str) -> None:
+        """Merge a change into what is at some places. Raises ContractError."""
+        self._room -= len(places) * sum(len(node) for _, node in nodes([change]))
+        if self._room < 0:
+            raise ContractError(f"the actions write more than {MOST_NODES:,} values")
+        for place in places:
+            merged = _merge(_replaceable(self._document, place, change, target), change)
+            if not place:
+                self._document = merged
+            else:
+                value_at(self._document, place[:-1])[place[-1]] = merged
 
     def last_touch(self, place: Sequence[str | int]) -> str | None:
         """File and line of the action that was the last to change a place, or None where no
@@ -122,46 +156,6 @@ def _leaves(place: Location, change: Json) -> Iterator[Location]:
 _POINTER = re.compile(r"#(/[^\s'\",]+)")
 _LONGEST_PATH = 1_000  # characters: each step of a path is a call within that of the step before it
 _KEYS = {"target", "description", "update", "remove", "copy"}
-
-
-class _Edit:
-    """A copy of a document to which actions are applied."""
-
-    def __init__(self, document: JsonObject) -> None:
-        self.document = copy.deepcopy(document)
-        self._room = MOST_NODES  # values that may still be written
-
-    def act(self, action: Json) -> list[Location]:
-        """Apply an action; returns the places that it changed. Raises ContractError."""
-        _check_action(action)
-        target = action["target"]
-        places = _find(self.document, target)
-        if not places:
-            moved = _moved(self.document, target)
-            raise ContractError(f"{target} selects nothing in the contract{moved}")
-        if action.get("remove") is True:
-            _remove(self.document, places)
-            return places
-        if "copy" in action:
-            self._write(places, _copied(self.document, action["copy"]), target)
-            return places
-        self._write(places, action["update"], target)
-        touched: list[Location] = []
-        for place in places:
-            touched += _leaves(place, action["update"])
-        return touched
-
-    def _write(self, places: Sequence[Location], change: Json, target: str) -> None:
-        """Merge a change into what is at some places. Raises ContractError."""
-        self._room -= len(places) * sum(len(node) for _, node in nodes([change]))
-        if self._room < 0:
-            raise ContractError(f"the actions write more than {MOST_NODES:,} values")
-        for place in places:
-            merged = _merge(_replaceable(self.document, place, change, target), change)
-            if not place:
-                self.document = merged
-            else:
-                value_at(self.document, place[:-1])[place[-1]] = merged
 
 
 def _moved(document: JsonObject, target: str) -> str:

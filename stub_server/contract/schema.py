@@ -103,25 +103,6 @@ class Schemas:
         return self._components[name, request]
 
 
-class RecordCheck:
-    """Checks records by the component of a name, which is compiled for the first one."""
-
-    def __init__(self, schemas: Schemas, name: str) -> None:
-        self._schemas, self._name = schemas, name
-
-    @cached_property
-    def is_valid(self) -> Callable[[Any], bool]:
-        """Whether a record keeps the contract."""
-        return self._schemas.component(self._name).is_valid
-
-    def violation(self, public: Any) -> ContractViolation:
-        """What is wrong with a record that does not."""
-        name, reason = self._name, self._schemas.component(self._name).reason(public)
-        return ContractViolation(
-            f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
-        )
-
-
 class Validator:
     """A compiled schema: `is_valid` is fast, the others say what is wrong."""
 

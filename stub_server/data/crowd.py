@@ -11,8 +11,8 @@ from ..core.record import Body
 from ..domain.customers import as_buyer, new_customer
 from ..engine import resources
 from ..engine.draft import Draft
-from .goods import Goods
 from .lives import Lives, Purchase
+from .merchant import Merchant
 from .people import ALPHANUMERIC_SINCE_MS
 from .personas import Story
 from .provider import new_faker, stream
@@ -30,7 +30,7 @@ from .purchases import (
     unpaid,
 )
 from .rhythm import Rhythm
-from .scenario import Node, Scenario
+from .scenario import Node
 from .tables import pick
 
 BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet
@@ -45,12 +45,11 @@ class Crowd:
     `named` is how many customers the scenario names.
     """
 
-    def __init__(
-        self, goods: Goods, scenario: Scenario, offers: list[Offer], rhythm: Rhythm, lives: Lives
-    ) -> None:
-        """Nobody gets a document that a record of `goods` has."""
-        self.script = script = goods.script
-        self._in_use, self.scenario, self.offers = goods.in_use, scenario, offers
+    def __init__(self, merchant: Merchant, rhythm: Rhythm, lives: Lives) -> None:
+        """Nobody gets a document that a record has which the scenario names."""
+        self.script = script = merchant.script
+        self._in_use, self.scenario = merchant.in_use, merchant.scenario
+        self.offers = merchant.offers
         self.rhythm, self.lives = rhythm, lives
         self.named = 0
         self._orders_of_named = 0

@@ -14,7 +14,6 @@ from ..engine.step import SandboxSettings
 from ..engine.tables import store as stores
 from ..engine.tables.store import Store
 from .crowd import Crowd
-from .goods import Goods
 from .lives import Lives
 from .merchant import Merchant
 from .provider import stream
@@ -92,20 +91,15 @@ class Seeding:
         settings, sandbox.settings = sandbox.settings, SandboxSettings()
         sandbox.origin.raises_events = False  # nobody listens before the first webhook
         with closing(script), sandbox.seeding_past(begun):
-            goods = Goods(script)
-            merchant = Merchant(goods, scenario, begun)
+            merchant = Merchant(script, scenario, begun)
             merchant.plan_projects()
-            listening = merchant.plan_webhooks()
-            if listening is not None:
-                script.add(listening, setattr, sandbox.origin, "raises_events", True)
+            merchant.plan_webhooks()
             merchant.plan_keys()
             lives = Lives(script, stream(seed, "lives"))
-            crowd = Crowd(goods, scenario, merchant.offers, Rhythm(start, now), lives)
-            records = Records(goods, crowd, begun)
-            records.plan()
+            crowd = Crowd(merchant, Rhythm(start, now), lives)
+            Records(merchant, crowd).plan()
             crowd.plan()
             script.run()
-            records.check()
         sandbox.settings, sandbox.origin.raises_events = settings, True
         sandbox.origin.sample = _sample(store, merchant.offers)
 

@@ -4,24 +4,28 @@ and webhooks.
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.ids import derived_text, named_uuid
+from ..core.problem import Refusal
 from ..core.record import Body
 from ..core.signing import new_key
 from ..domain import api_keys
-from ..domain.lifecycle import known_ids
+from ..domain.lifecycle import known_ids, path
+from ..domain.projects import changed_plan, new_plan, new_product, new_project
 from ..domain.webhooks import changed_webhook, new_webhook
 from ..engine import resources
 from ..engine.deliveries import CALLING_OFF
 from ..engine.draft import Draft
+from ..engine.tables.specs import UniqueViolation
 from .catalogue import Membership, offered
-from .goods import Goods, move_project, withdraw_plan
 from .keys import MAIN_ID, pair_of
 from .provider import new_faker, stream
 from .purchases import Offer
 from .rhythm import office_hour
 from .scenario import Node, Scenario, check_request
+from .script import Action, Script
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
@@ -38,17 +42,60 @@ PLACES_LEFT = (0, 20)  # of the two plans that sell least
 
 
 class Merchant:
-    """Plans what the merchant does since the first day, `begun` (ms). Methods raise ScenarioError.
+    """Plans what the merchant does since the first day, `begun` (ms).
 
-    `offers` are the plans that the crowd buys.
+    `in_use` are the ids and documents that records have; `projects` and `plans` are by id, and
+    `offers` are the plans that the crowd buys. What is for sale is created by the engine's rules at
+    its time, that of the catalogue and that which a scenario names alike. A node is the place in
+    the file that an error names. Methods raise ScenarioError.
     """
 
-    def __init__(self, goods: Goods, scenario: Scenario, begun: int) -> None:
-        self.goods, self.script = goods, goods.script
-        self.scenario, self.begun, self.now = scenario, begun, goods.script.end
-        self.seed = self.script.sandbox.origin.seed
-        self.secret = self.script.sandbox.rules.secret
+    def __init__(self, script: Script, scenario: Scenario, begun: int) -> None:
+        self.script, self.scenario, self.begun, self.now = script, scenario, begun, script.end
+        self.seed, self.rules = script.sandbox.origin.seed, script.sandbox.rules
+        self.in_use: set[str] = set()
+        self.projects: dict[str, Body] = {}
+        self.plans: dict[str, Body] = {}
         self.offers: list[Offer] = []
+
+    def claim(self, name: str, node: Node, what: str) -> None:
+        """Use an id or document that only one record can have."""
+        if name in self.in_use:
+            raise node.fail(f"another {what}")
+        self.in_use.add(name)
+
+    def checked(self, node: Node, action: Action, *args: Any) -> None:
+        """Call an action; what the rules refuse is an error of the file."""
+        try:
+            action(*args)
+        except Refusal as refusal:
+            raise node.fail(refusal.message) from None
+        except UniqueViolation as clash:
+            raise node.fail(str(clash)) from None
+
+    def later(self, at: int, node: Node, change: Action, *args: Any) -> None:
+        """Plan a step at an instant."""
+        self.script.add(at, self.checked, node, self.script.step, change, *args)
+
+    def add_project(self, node: Node, ident: str, fields: Body, at: int) -> Body:
+        """Plan a project."""
+        user = self.script.store.merchant.user_id
+        public, hidden = new_project(fields, self.rules.defaults["Project"], ident, user, iso(at))
+        self.later(at, node, resources.add_project, public, hidden)
+        self.projects[ident] = public
+        return public
+
+    def add_plan(self, node: Node, ident: str, fields: Body, at: int) -> Body:
+        """Plan a plan."""
+        public = new_plan(fields, self.rules.defaults["Plan"], iso(at)) | {"id": ident}
+        self.later(at, node, resources.add, "plans", public)
+        self.plans[ident] = public
+        return public
+
+    def add_product(self, node: Node, ident: str, fields: Body, at: int) -> None:
+        """Plan a product."""
+        public = new_product(fields, self.rules.defaults["Product"], iso(at)) | {"id": ident}
+        self.later(at, node, resources.add, "products", public)
 
     # -- what is sold
 
@@ -87,8 +134,8 @@ class Merchant:
         first = {"status": "active"}
         if status == "draft":
             first = {"status": "draft", "visibility": "private"}
-        project = self.goods.add_project(spec, ident, membership.project | first, opened)
-        self.goods.claim(ident, spec, "project has this slug")
+        project = self.add_project(spec, ident, membership.project | first, opened)
+        self.claim(ident, spec, "project has this slug")
         stopped = None
         if status in ("suspended", "archived"):
             wanted = self.now - spec.get("stopped_days_ago", 60) * DAY
@@ -111,9 +158,7 @@ class Merchant:
             body = {"projectId": ident, **fields, "planIds": plans}
             if self.scenario.every_state and place == 0:
                 body["status"] = PRODUCT_STATES[(number - 1) % len(PRODUCT_STATES)]
-            self.goods.add_product(
-                spec, named_uuid("product", membership.slug, str(number)), body, at
-            )
+            self.add_product(spec, named_uuid("product", membership.slug, str(number)), body, at)
 
     def _plans(
         self, project_id: str, spec: Node, membership: Membership, *, retires: bool
@@ -127,7 +172,7 @@ class Merchant:
         given = [*spec.each("plans")]
         for node in given:
             fields = {"projectId": project_id, **node.without("share")}
-            check_request(self.goods.schemas, "PlanCreate", fields, node)
+            check_request(self.rules.schemas, "PlanCreate", fields, node)
             yield fields, node.get("share", 1) * of_project
         if not given:
             for plan in membership.plans:
@@ -141,8 +186,8 @@ class Merchant:
     ) -> tuple[Body, int]:
         """Plan a plan; returns it with the instant until which it is sold (ms)."""
         ident, closes = named_uuid("plan", slug, plain_ascii(fields["name"])), stopped or self.now
-        plan = self.goods.add_plan(spec, ident, fields | {"status": "active"}, at)
-        self.goods.claim(
+        plan = self.add_plan(spec, ident, fields | {"status": "active"}, at)
+        self.claim(
             ident, spec, f"plan of this project has the name {plan['name']!r}, accents apart"
         )
         if fields.get("status") == "inactive":  # it was sold until four months ago
@@ -185,29 +230,31 @@ class Merchant:
             min(office_hour(rng, self.now - days_old * DAY), self.now - 5 * MINUTE),
         )
 
-    def plan_webhooks(self) -> int | None:
-        """Plan the webhooks; returns when the first one is created (ms).
+    def plan_webhooks(self) -> None:
+        """Plan the webhooks. Events are raised from the first one on.
 
         Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox
         that is used.
         """
-        rng, times = stream(self.seed, "webhooks"), []
+        rng, times = stream(self.seed, "webhooks"), list[int]()
         for node in self.scenario.root.each("webhooks"):
             fields = node.without(*NOT_OF_WEBHOOKS)
-            check_request(self.goods.schemas, "WebhookCreate", fields, node)
+            check_request(self.rules.schemas, "WebhookCreate", fields, node)
             created = self._opened(rng, node.get("days_old", 30), HOUR)
             self.script.plan(created, self._create_webhook, node, fields, created)
             if node.get("state", "active") == "inactive":
                 ident = named_uuid("webhook", node.value["key"])
                 self.script.plan(self.now - HOUR // 2, _silence, ident)
             times.append(created)
-        return min(times, default=None)
+        if times:
+            origin = self.script.sandbox.origin
+            self.script.add(min(times), setattr, origin, "raises_events", True)
 
     def _create_webhook(self, draft: Draft, node: Node, fields: Body, created: int) -> None:
         name, slug = node.value["key"], node.get("project", None)
         fields["projectId"] = None if slug is None else self._project_id(node["project"], slug)
-        key = new_key(derived_text(self.secret, 32, str(self.seed), "webhook", name).encode())
-        ident, defaults = named_uuid("webhook", name), self.goods.defaults["Webhook"]
+        key = new_key(derived_text(self.rules.secret, 32, str(self.seed), "webhook", name).encode())
+        ident, defaults = named_uuid("webhook", name), self.rules.defaults["Webhook"]
         public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
         gone = created + (self.now - created) * 2 // 5
         receiver = {"behaviour": node.value["behaviour"], "gone": gone, "until": self.now}
@@ -215,7 +262,7 @@ class Merchant:
 
     def plan_keys(self) -> None:
         """Plan the main key, which has all scopes that a key can have, and the scenario's."""
-        known = self.script.sandbox.rules.converter.document.scopes
+        known = self.rules.document.scopes
         scopes = [scope["name"] for scope in known if scope["assignable"]]
         rng = stream(self.seed, "keys")
         first = self.begun + 10 * MINUTE + int(rng.random() * HOUR)
@@ -231,7 +278,7 @@ class Merchant:
         """Plan a key, and how often it was used and when last."""
         now, ident, state = self.now, named_uuid("api_key", node.value["key"]), node.value["state"]
         fields = node.without(*NOT_OF_KEYS)
-        check_request(self.goods.schemas, "ApiKeyCreate", fields, node)
+        check_request(self.rules.schemas, "ApiKeyCreate", fields, node)
         slugs = node.get("allowed_projects", [])
         fields["allowed_projects"] = [
             self._project_id(node["allowed_projects"], slug) for slug in slugs
@@ -257,8 +304,8 @@ class Merchant:
     def _create_key(self, draft: Draft, ident: str, fields: Body) -> None:
         known, asked = draft.store.projects.keys, fields.get("allowed_projects", [])
         projects = known_ids("allowed_projects", "project", asked, known.__contains__)
-        halves = pair_of(self.secret, self.seed, ident)
-        defaults = self.goods.defaults["ApiKey"]
+        halves = pair_of(self.rules.secret, self.seed, ident)
+        defaults = self.rules.defaults["ApiKey"]
         public, hidden = api_keys.new_key(
             fields, defaults, ident, halves, projects=projects, now=draft.now
         )
@@ -285,3 +332,21 @@ def _switch_off(draft: Draft, ident: str) -> None:
     resources.change_key(
         draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now)
     )
+
+
+def move_project(draft: Draft, ident: str, to: str) -> None:
+    """Move a project to a status, by the shortest way that the contract knows."""
+    row, moves = draft.get(draft.store.projects, ident), draft.lifecycle("Project")
+    for status in path(moves, row.public["status"], to)[1:]:
+        moved = moves.find(row.public["status"], status)
+        assert moved is not None  # a step of the way
+        resources.move_project(draft, row, moved)
+        row = draft.get(draft.store.projects, ident)
+
+
+def withdraw_plan(draft: Draft, ident: str) -> None:
+    """A plan is not sold any more; who has it keeps it."""
+    row = draft.get(draft.store.plans, ident)
+    running = draft.store.running("planId", ident)
+    changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
+    resources.change(draft, draft.store.plans, row, changed)

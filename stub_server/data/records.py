@@ -16,8 +16,8 @@ from ..domain.customers import as_buyer, buyer, from_buyer, new_customer
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from .crowd import Crowd
-from .goods import Goods
 from .lives import Purchase
+from .merchant import Merchant
 from .personas import Story
 from .provider import stream
 from .purchases import Fate, cart
@@ -42,12 +42,11 @@ class Records:
     Methods raise ScenarioError.
     """
 
-    def __init__(self, goods: Goods, crowd: Crowd, begun: int) -> None:
-        self.goods, self.crowd = goods, crowd
-        self.script, self.scenario = goods.script, crowd.scenario
-        self.begun, self.now = begun, goods.script.end
+    def __init__(self, merchant: Merchant, crowd: Crowd) -> None:
+        self.merchant, self.crowd = merchant, crowd
+        self.script, self.scenario = merchant.script, crowd.scenario
+        self.begun, self.now = merchant.begun, merchant.now
         self._customers: dict[str, Body] = {}  # by document
-        self._orders: list[tuple[Node, str, str]] = []
 
     def plan(self) -> None:
         """Plan the catalogue, then personas, who may buy from it, customers and orders."""
@@ -61,20 +60,19 @@ class Records:
                     self._record(number, table, node)
                     number += 1
 
-    def check(self) -> None:
-        """Check at the end that every order has the status that the scenario gives it."""
-        for node, ident, outcome in self._orders:
-            order = self.script.store.orders.get(ident).public
-            if order["status"] != outcome:
-                is_now = f"by {order['paymentMethod']} is {order['status']} by now"
-                raise node.fail(
-                    f"an order of {order['createdAt']} {is_now}, not {outcome}: change its days_ago"
-                )
+    def _check_status(self, node: Node, ident: str, outcome: str) -> None:
+        """Check at the end that an order has the status that the scenario gives it."""
+        order = self.script.store.orders.get(ident).public
+        if order["status"] != outcome:
+            is_now = f"by {order['paymentMethod']} is {order['status']} by now"
+            raise node.fail(
+                f"an order of {order['createdAt']} {is_now}, not {outcome}: change its days_ago"
+            )
 
     def _ident(self, kind: str, node: Node, given: str | None, named: str) -> str:
         """The id of a record: the one that the scenario gives, or `named`."""
         ident = named if given is None else given.lower()
-        self.goods.claim(ident, node, f"{kind} has the id {ident}")
+        self.merchant.claim(ident, node, f"{kind} has the id {ident}")
         return ident
 
     # -- personas
@@ -83,7 +81,7 @@ class Records:
         node, sandbox, crowd = persona["customer"], self.script.sandbox, self.crowd
         fields = expand(node)
         given = fields.pop("id", None)
-        check_request(self.goods.schemas, "CustomerCreate", fields, node)
+        check_request(self.merchant.rules.schemas, "CustomerCreate", fields, node)
         rng = stream(sandbox.origin.seed, "personas", name)
         try:
             visits = Story(crowd.offers, self.now, persona, rng).purchases()
@@ -105,7 +103,7 @@ class Records:
 
     def _buy_later(self, at: int, node: Node, purchase: Purchase, plan: Body) -> None:
         self.crowd.foresee(plan, at, purchase.fate)
-        self.script.add(at, self.goods.checked, node, self.crowd.lives.begin, purchase)
+        self.script.add(at, self.merchant.checked, node, self.crowd.lives.begin, purchase)
 
     # -- explicit records
 
@@ -122,25 +120,25 @@ class Records:
         if kind == "order":
             fields.pop("status", None)
             fields.setdefault("paymentMethod", "pix")
-        check_request(self.goods.schemas, schema, fields, node)
+        check_request(self.merchant.rules.schemas, schema, fields, node)
         at = self.now - 2 * HOUR
         if days_before:
             at = self.crowd.rhythm.start - days_before * DAY
         at = self._time(node, at)
         if "projectId" in fields:
             fields["projectId"] = fields["projectId"].lower()
-            project = self.goods.projects.get(fields["projectId"])
+            project = self.merchant.projects.get(fields["projectId"])
             if project is None:
                 raise node.fail("projectId names no project of this scenario")
             _check_older(node, kind, "project", project, at)
         create = {
-            "project": self.goods.add_project,
-            "plan": self.goods.add_plan,
+            "project": self.merchant.add_project,
+            "plan": self.merchant.add_plan,
             "product": self._product,
             "customer": self._customer,
             "order": self._order,
         }
-        self.goods.checked(node, create[kind], node, ident, fields, at)
+        self.merchant.checked(node, create[kind], node, ident, fields, at)
 
     def _time(self, node: Node, usual: int) -> int:
         """When a record is created, in ms."""
@@ -156,25 +154,29 @@ class Records:
         return at
 
     def _product(self, node: Node, ident: str, fields: Body, at: int) -> None:
-        plans, project = self.goods.plans, fields["projectId"]
+        plans, project = self.merchant.plans, fields["projectId"]
         of_project = {ident for ident, plan in plans.items() if plan["projectId"] == project}
         fields["planIds"] = known_ids(
             "planIds", "plan", fields.get("planIds", []), of_project.__contains__
         )
-        self.goods.add_product(node, ident, fields, at)
+        self.merchant.add_product(node, ident, fields, at)
 
     def _customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        public = new_customer(fields, self.goods.defaults["Customer"], iso(at)) | {"id": ident}
-        self.goods.claim(public["document"], node, "customer has this document")
+        public = new_customer(fields, self.merchant.rules.defaults["Customer"], iso(at)) | {
+            "id": ident
+        }
+        self.merchant.claim(public["document"], node, "customer has this document")
         self._customers[public["document"]] = public
         self.crowd.named += 1
-        self.goods.later(at, node, resources.add, "customers", public)
+        self.merchant.later(at, node, resources.add, "customers", public)
         return public
 
     def _order(self, node: Node, ident: str, fields: Body, at: int) -> None:
         outcome, method = node.get("status", "pending"), fields["paymentMethod"]
         fields["planId"] = fields["planId"].lower()
-        plan = order_rules.check_plan(fields["projectId"], self.goods.plans.get(fields["planId"]))
+        plan = order_rules.check_plan(
+            fields["projectId"], self.merchant.plans.get(fields["planId"])
+        )
         _check_older(node, "order", "plan", plan, at)
         who = buyer(fields["customer"])
         customer = self._customers.get(who["document"])
@@ -183,10 +185,10 @@ class Records:
                 node, named_uuid("customer", "of", ident), from_buyer(who)[0], at
             )
         _check_older(node, "order", "customer", customer, at)
-        self._orders.append((node, ident, outcome))
         self._buy_later(
             at, node, Purchase(fields, who, customer["id"], Fate(method, outcome), ident), plan
         )
+        self.script.add(self.now, self._check_status, node, ident, outcome)
 
 
 def _check_older(node: Node, kind: str, what: str, needed: Body, at: int) -> None:

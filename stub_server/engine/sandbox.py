@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 
-from ..contract.converting import Converter
+from ..contract.document import Document
 from ..contract.lifecycles import Changes, Lifecycle
+from ..contract.schema import Schemas
 from ..core.clock import Clock, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken
@@ -38,8 +39,9 @@ class Rules:
     """What all sandboxes of a server share and none of them changes.
 
     `lifecycles` and `defaults` are by schema name, `payload_keys` by event type. `banks` are the
-    ISPB and name of payers' banks, each as often as it is likely. `converter` knows the served
-    contract; `settings` are those of a new sandbox. The server signs with its `secret`.
+    ISPB and name of payers' banks, each as often as it is likely. `document` and `schemas` are
+    those of the served contract, `settings` those of a new sandbox. The server signs with its
+    `secret`.
     """
 
     layout: Layout
@@ -48,7 +50,8 @@ class Rules:
     payload_keys: Mapping[str, str]
     defaults: Mapping[str, Body]
     banks: tuple[tuple[str, str], ...]
-    converter: Converter
+    document: Document
+    schemas: Schemas
     base_url: str
     settings: SandboxSettings
     secret: bytes = field(repr=False)

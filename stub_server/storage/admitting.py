@@ -15,38 +15,55 @@ from .reading import Reader
 from .state import MOST_SNAPSHOTS, Snapshot, measured
 
 
-class Contents(NamedTuple):
-    """What a file or a store has of one sandbox. Each snapshot stands with its head: its name,
-    description and times.
-    """
-
-    own: Reader
-    snapshots: Sequence[tuple[Body, Reader]] = ()
-    requests: Sequence[Body] = ()
-
-
 class Admitted(NamedTuple):
-    """A sandbox with the newest steps that led to it, and its snapshots."""
+    """A sandbox with the newest steps that led to it, its snapshots, and the requests of a
+    recording.
+    """
 
     sandbox: Sandbox
     snapshots: Sequence[Snapshot]
+    requests: Sequence[Body]
 
 
-def read_lines(lines: Iterable[tuple[str, Any]], begin: Callable[[Body], Reader]) -> Contents:
+def admitted(
+    lines: Iterable[tuple[str, Any]], begin: Callable[[Body], Reader], *, trusted: bool = False
+) -> Admitted:
     """Read the lines of a sandbox. The line `snapshot` is the head of a snapshot, whose own lines
     follow it.
 
     `begin` makes the reader of the sandbox, from an empty head, and that of each snapshot, from
-    the snapshot's head. Raises BadFile.
+    the snapshot's head. What is `trusted` kept all laws when it was stored. Raises BadFile, with
+    the reasons.
     """
+    read, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+    own = _read(lines, begin, read, requests)
+    sandbox, snapshots = own.sandbox, list[Snapshot]()
+    if not (trusted or sandbox.clock.frozen):  # it continues from the instant of the export
+        sandbox.clock.set(sandbox.clock.resumed())
+    built(own, trusted=trusted)
+    for head, reader in read.values():
+        where = f"snapshot {head['name']}: "
+        _check_origin(sandbox, reader.sandbox, where)
+        was = built(reader, where, trusted=trusted)
+        was.status.held_before = SILENT
+        snapshots.append(measured(**head, sandbox=was))
+    return Admitted(sandbox, snapshots, requests)
+
+
+def _read(
+    lines: Iterable[tuple[str, Any]],
+    begin: Callable[[Body], Reader],
+    read: dict[str, tuple[Body, Reader]],
+    requests: list[Body],
+) -> Reader:
+    """Read all lines; returns the reader of the sandbox itself."""
     reader = own = begin({})
-    snapshots, requests = dict[str, tuple[Body, Reader]](), list[Body]()
     for kind, body in lines:
         if kind == "snapshot":
             reader = begin(body)
-            if body["name"] in snapshots or len(snapshots) == MOST_SNAPSHOTS:
+            if body["name"] in read or len(read) == MOST_SNAPSHOTS:
                 raise damaged(f"one snapshot too many, {body['name']}")
-            snapshots[body["name"]] = body, reader
+            read[body["name"]] = body, reader
         elif kind == "request":
             requests.append(body)
         elif kind == "later":  # a step, up to one that no file holds
@@ -54,26 +71,10 @@ def read_lines(lines: Iterable[tuple[str, Any]], begin: Callable[[Body], Reader]
                 own.read("step", body)
         elif kind != "recording":  # which a replay alone asks for
             reader.read(kind, body)
-    return Contents(own, [*snapshots.values()], requests)
+    return own
 
 
-def admit(contents: Contents, *, trusted: bool = False) -> Admitted:
-    """The sandbox that was read, and its snapshots.
-
-    What is `trusted` kept all laws when it was stored. Raises BadFile, with the reasons.
-    """
-    found = list[Snapshot]()
-    sandbox = _built(contents.own, "", trusted=trusted)
-    for head, reader in contents.snapshots:
-        where = f"snapshot {head['name']}: "
-        _check_origin(sandbox, reader.sandbox, where)
-        was = _built(reader, where, trusted=trusted)
-        was.status.held_before = SILENT
-        found.append(measured(**head, sandbox=was))
-    return Admitted(sandbox, found)
-
-
-def _built(reader: Reader, where: str, *, trusted: bool) -> Sandbox:
+def built(reader: Reader, where: str = "", *, trusted: bool = False) -> Sandbox:
     """The sandbox of a state, if it fits and keeps all laws. Raises BadFile."""
     if reader.fitting is not None:
         _refuse(reader.fitting.reasons(reader.sandbox), where)

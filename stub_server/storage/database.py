@@ -105,12 +105,9 @@ class Database(Protocol):
     errors: type[Exception]
     is_shared: bool = False
     epoch: int = 0
+    holder: int = 0
     living: str = "0"
     others: Sequence[tuple[str, Mapping[str, str]]] = ()
-
-    @property
-    def holder(self) -> int:
-        return 0
 
     @property
     def lease_left(self) -> float | None:

@@ -20,7 +20,7 @@ from ..data.keys import own_pair, own_signing_keys
 from ..domain.api_keys import digest
 from ..domain.callers import Caller
 from ..domain.webhooks import ABROAD
-from ..engine.kept import Trace, head_of
+from ..engine.kept import Trace
 from ..engine.lists import Ends, Replies
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
@@ -33,8 +33,8 @@ from .lines import (
     state_lines,
     step_line,
 )
-from .package import RECORDING, Check, damaged, is_readable, pack, unpack
-from .reading import Reader, Rewrite, encoded_headers
+from .package import RECORDING, is_readable, pack
+from .reading import Reader, Rewrite
 from .state import Snapshot, capture
 
 _USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
@@ -63,7 +63,7 @@ def write_sandbox(
             yield line_of("snapshot", snapshot.head)
             yield from sandbox_lines(capture(snapshot.sandbox), (), redact, secrets=secrets)
 
-    pack(file, lines(), sandbox.rules.converter.document.identity, secrets=secrets)
+    pack(file, lines(), sandbox.rules.document.identity, secrets=secrets)
 
 
 def sandbox_lines(
@@ -131,25 +131,7 @@ def write_recording(
             if is_readable(line):  # one that went far back in time is in no file
                 yield line
 
-    pack(file, lines(), sandbox.rules.converter.document.identity, secrets=False, kind=RECORDING)
-
-
-def outline(data: bytes, check: Check | None) -> tuple[Body, Body, list[Body]]:
-    """The header of a file, the settings of its server, and its requests in their order.
-
-    Raises BadFile.
-    """
-    header, about, requests = Body(), Body(), list[Body]()
-    for kind, body in unpack(data, check, (RECORDING,)):
-        if kind == "header":
-            header = body
-        elif kind == "recording":
-            about = body
-        elif kind == "request":
-            requests.append(body)
-    if not about:
-        raise damaged("it lacks the settings of its server")
-    return header, about, requests
+    pack(file, lines(), sandbox.rules.document.identity, secrets=False, kind=RECORDING)
 
 
 def is_outside(step: Body) -> bool:
@@ -158,34 +140,20 @@ def is_outside(step: Body) -> bool:
 
 
 def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
-    """A step of a recording as the next one of a sandbox, whose own secrets stay.
+    """A step of a recording as the next one of a sandbox, with secrets of its own.
 
     Raises KeyError, ValueError.
     """
     clock = sandbox.clock.recorded
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
     recorded = without(body, "replies") | {"clock": at._asdict()}
-    step = Reader.of(sandbox, _with_own_secrets, fitting).step(recorded)
+    step = Reader.of(sandbox, adopted(anew=True, keeps_shown=True), fitting).step(recorded)
     if step.restores:
         return step
     (part,) = step.parts
     store = sandbox.stores[part.merchant.id]
     used = [Used(key, store.usage.get(key), before) for key, before in store.unrecorded.items()]
     return replace(step, parts=(part._replace(used=tuple(used)),))
-
-
-def _with_own_secrets(sandbox: Sandbox, table: str, record: Record) -> Record:
-    """The version of a record in a recording, with the secrets that the sandbox has for it."""
-    if table not in ("api_keys", "webhooks"):
-        return record
-    for store in sandbox.stores.values():
-        before = store.tables[table].open(record.id)
-        if before is not None and table == "api_keys":
-            return changed(record, {}, {"digest": before.hidden["digest"]})
-        if before is not None:
-            own = _with(record.public, {"headers": before.public["headers"]})
-            return record._replace(public=own, hidden=before.record.hidden)
-    return record
 
 
 # -- the requests as a journal has them
@@ -204,7 +172,11 @@ AS_THEY_ARE = (
     "code",
     "simulated",
     "operation",
+    "received",
+    "is_prefixed",
 )
+MESSAGES = ("received_head", "body", "sent_head", "answer")
+"""The bytes that came and went, which a file has as text of as many characters."""
 
 
 def traces_of(
@@ -219,8 +191,6 @@ def traces_of(
             **{name: body[name] for name in AS_THEY_ARE},
             query=body["query"].encode("latin-1"),
             sandbox=sandbox,
-            received=body["wall"],
-            is_prefixed=body["prefixed"],
             is_control=body["path"].startswith("/_sandbox"),
             size=_OVERHEAD,
         )
@@ -230,20 +200,11 @@ def traces_of(
             trace.caller = Caller(scopes=frozenset(), **body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
-        if keeps_bodies:
-            _keep_messages(trace, body)
+        for name in MESSAGES:
+            if keeps_bodies and body[name] is not None:
+                setattr(trace, name, body[name].encode("latin-1"))
+                trace.size += len(body[name])
         yield trace
-
-
-def _keep_messages(trace: Trace, body: Body) -> None:
-    """Keep headers and bodies of what came and went."""
-    trace.received_head = head_of(encoded_headers(body["headers"]))
-    trace.sent_head = head_of(encoded_headers(body["answer_headers"]))
-    trace.body = body["body"].encode("latin-1") or None
-    if body["answer"] is not None:
-        trace.answer = body["answer"].encode("latin-1")
-    texts = (trace.received_head, trace.sent_head, trace.body or b"", trace.answer or b"")
-    trace.size += sum(map(len, texts))
 
 
 # -- secrets

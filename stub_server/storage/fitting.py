@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import orjson
 
-from ..contract.converting import Fault
+from ..contract.document import Document
 from ..contract.formats import formats
-from ..contract.schema import Schemas
-from ..contract.source import Json, fixture
+from ..contract.schema import Schemas, Validator
+from ..contract.source import Json, escaped, fixture
 from ..core.clock import parse_iso
-from ..core.record import Record
+from ..core.record import Record, has_more_values
 from ..core.text import counted
 from ..core.timers import SENDING
 from ..engine.laws import broken
@@ -23,6 +24,8 @@ from ..engine.tables.table import Table, encoded, place
 from .package import damaged
 
 SHOWN = 50  # reasons of a refusal
+# faults of one value, and values of what is searched for them
+MOST_FAULTS, MOST_SEARCHED = 20, 2_000
 # Next ids that are compared with those of records and events. A sandbox uses ids one after the
 # other, so a position
 # that is too low shows in the next ones, unless so many were used that all events are forgotten.
@@ -53,6 +56,13 @@ def _fault(name: str, value: Any) -> str | None:
     return None if validator.is_valid(value) else validator.reason(value)
 
 
+class Fault(NamedTuple):
+    """Why a value does not fit. In the JSON pointer `*` stands for any place in a list."""
+
+    pointer: str
+    reason: str
+
+
 class Fitting:
     """Holds the records of one sandbox to the served contract; new members of those of another one
     are filled in.
@@ -60,8 +70,8 @@ class Fitting:
 
     def __init__(self, rules: Rules, digest: str) -> None:
         """`digest` is that of the contract that the data is of, empty where it is of several."""
-        self._rules, self._converter = rules, rules.converter
-        self.is_other = digest != rules.converter.document.identity["digest"]
+        self._rules = rules
+        self.is_other = digest != rules.document.identity["digest"]
         self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
 
     def reasons(self, sandbox: Sandbox) -> list[str]:
@@ -103,8 +113,7 @@ class Fitting:
         if spec is None:
             self._blame(table, record.id, Fault("", "there is no such table"))
             return record
-        schema = self._converter.document.schema(spec.schema)
-        part, faults = self._fitted(schema, record.public)
+        part, faults = self._fitted(spec.schema, record.public)
         if part is not record.public:
             record = record._replace(public=part)
         if not faults:
@@ -119,18 +128,67 @@ class Fitting:
         self._blame(table, record.id, *faults)
         return record
 
-    def _fitted(self, schema: Json, part: bytes) -> tuple[bytes, list[Fault]]:
-        """JSON as the served contract has it, the same bytes where it fits, and why it
+    def _fitted(self, name: str, part: bytes) -> tuple[bytes, list[Fault]]:
+        """JSON as the schema of a name has it, the same bytes where it fits, and why it
         does not fit.
         """
-        value, converter = orjson.loads(part), self._converter
-        if converter.fits(schema, value):
+        value, validator = orjson.loads(part), self._rules.schemas.component(name)
+        if validator.is_valid(value):
             return part, []
         if self.is_other:
-            value = converter.filled(schema, value)
-        if converter.fits(schema, value):
+            value = _filled(self._rules.document, self._rules.document.schema(name), value)
+        if validator.is_valid(value):
             return encoded(value), []
-        return part, converter.faults(schema, value)
+        return part, _faults(validator, value)
+
+
+def _filled(document: Document, schema: Json, value: Json) -> Json:
+    """The value, with its default or null for each required member that it lacks and that may
+    have one.
+    """
+    schema = document.resolve(schema)
+    for part in schema.get("allOf", ()):
+        value = _filled(document, part, value)
+    if isinstance(value, list) and "items" in schema:
+        return [_filled(document, schema["items"], item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    whole = dict(value)
+    for name, member in schema.get("properties", {}).items():
+        described = document.resolve(member)
+        if name in value:
+            whole[name] = _filled(document, member, value[name])
+        elif name in schema.get("required", ()) and (
+            "default" in described or _may_be_null(described)
+        ):
+            whole[name] = described.get("default")
+    return whole
+
+
+def _may_be_null(schema: Json) -> bool:
+    return schema.get("nullable") is True or {"enum": [None]} in schema.get("oneOf", ())
+
+
+def _faults(validator: Validator, value: Json) -> list[Fault]:
+    """Why a value does not fit; of a very wide one only that it does not."""
+    if has_more_values(value, MOST_SEARCHED):
+        return [Fault("", f"it does not fit, and has more than {MOST_SEARCHED:,} values")]
+    found = []
+    for error in islice(validator.iter_errors(value), MOST_FAULTS):
+        pointer = ""
+        kind: Any = error.kind
+        for step in error.instance_path:
+            pointer += "/*" if isinstance(step, int) else f"/{escaped(step)}"
+        if kind.name == "required":
+            pointer += f"/{escaped(kind.property)}"
+            found.append(Fault(pointer[:200], "required and has no default"))
+        elif kind.name == "additionalProperties":
+            for name in kind.unexpected[:MOST_FAULTS]:
+                place = f"{pointer}/{escaped(name)}"[:200]
+                found.append(Fault(place, "the contract has no such member"))
+        else:
+            found.append(Fault(pointer[:200], error.message[:200]))
+    return found
 
 
 def faults_of(sandbox: Sandbox) -> Iterator[str]:

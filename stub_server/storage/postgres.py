@@ -100,106 +100,16 @@ class PostgresSession:
         self._connection.close()
 
 
-class Lease:
-    """For how long this process may answer, by a clock that also counts while the machine sleeps: a
-    thread renews it.
-
-    `holder` is the number that the process has meanwhile.
-    """
-
-    def __init__(self, url: str, host: str, port: int, shared: Mapping[str, str]) -> None:
-        self._url, self._host, self._port = url, host, port
-        self._shared = orjson.dumps(shared).decode()
-        self.holder = 0
-        self._until = 0.0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._lost: Callable[[], None] = lambda: None
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
-
-    @property
-    def left(self) -> float:
-        """For how many seconds it lasts."""
-        return max(0.0, self._until - _now())
-
-    def begin(self, session: PostgresSession) -> None:
-        """Take it, as a process without sandboxes."""
-        before, host = _now(), self._host
-        if host in EVERYWHERE:
-            host = session.host
-        if ":" in host:
-            host = f"[{host}]"
-        ((self.holder,),) = session.run(
-            "insert into processes (address, settings, until) "
-            "values (?, ?, clock_timestamp() + make_interval(secs => ?)) returning id",
-            f"http://{host}:{self._port}",
-            self._shared,
-            LEASE,
-        )
-        session.run("delete from processes where until < clock_timestamp() - interval '1 day'")
-        self._until = before + LEASE
-
-    def keep(self) -> None:
-        """Renew it from now on."""
-        self._thread.start()
-
-    def start(self, lost: Callable[[], None]) -> None:
-        """Once the process serves: `lost` is called, on its event loop, when the lease ends."""
-        self._loop, self._lost = asyncio.get_running_loop(), lost
-
-    def end(self) -> None:
-        """Give it up, and the sandboxes with it."""
-        self._until = 0.0
-        self._done.set()
-        self._thread.join(_PATIENCE)
-
-    def _renew(self) -> None:
-        session: PostgresSession | None = None
-        while not self._done.wait(RENEWAL):
-            try:
-                session = session or PostgresSession(self._url)
-                before = _now()
-                if session.run(
-                    "update processes set until = clock_timestamp() + make_interval(secs => ?) "
-                    "where id = ? and until > clock_timestamp() returning id",
-                    LEASE,
-                    self.holder,
-                ):
-                    self._until = before + LEASE
-                else:
-                    log.warning(
-                        "the lease of this process has ended; it releases its sandboxes and takes a"
-                        " new lease"
-                    )
-                    self._let_go()
-                    self.begin(session)
-            except psycopg.Error as error:
-                log.debug("the lease could not be renewed (%s)", error)
-                if session is not None:
-                    session.close()
-                session = None
-        with suppress(psycopg.Error):
-            session = session or PostgresSession(self._url)
-            session.run("update sandboxes set holder = 0 where holder = ?", self.holder)
-            session.run("delete from processes where id = ?", self.holder)
-            session.close()
-
-    def _let_go(self) -> None:
-        """Unload all sandboxes, on the event loop, before a new lease begins."""
-        done = threading.Event()
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._lost)
-            self._loop.call_soon_threadsafe(done.set)
-            while not (done.wait(RENEWAL) or self._done.is_set()):
-                pass
-
-
 def _now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class PostgresStore(Database):
-    """Many servers use one database."""
+    """Many servers use one database.
+
+    A thread renews the lease of this process, whose number is `holder` meanwhile. It counts by a
+    clock that also counts while the machine sleeps.
+    """
 
     errors = psycopg.Error
     is_shared = True
@@ -218,16 +128,21 @@ class PostgresStore(Database):
         self.name = f"--store {printable(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: PostgresSession | None = None
-        self._lease = Lease(url, host, port, shared)
+        self._bound, self._shared = (host, port), orjson.dumps(shared).decode()
+        self._until = 0.0  # when the lease ends
+        # unloads all sandboxes, and then sets the event
+        self._release: Callable[[threading.Event], None] = threading.Event.set
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         try:
             with closing(self.session()) as session:
                 self._begin(session, seed)
-                self._lease.begin(session)
+                self._take_lease(session)
                 self.others = self._others(session)
             self.epoch = self.holder - 1 << 32
         except (psycopg.Error, Damage) as error:
             raise StoreError(f"{self.name}: it cannot be used ({one_line(error)}).") from None
-        self._lease.keep()
+        self._thread.start()
 
     def _begin(self, session: PostgresSession, seed: int) -> None:
         """Create the tables of a new store, or check the present ones. Raises StoreError."""
@@ -259,8 +174,14 @@ class PostgresStore(Database):
         return message or "the database cannot be reached"
 
     def start(self, lost: Callable[[], None]) -> None:
-        """Once it serves: `lost` is called when the lease ends."""
-        self._lease.start(lost)
+        """Once it serves: `lost` is called, on its event loop, when the lease ends."""
+        loop = asyncio.get_running_loop()
+
+        def release(done: threading.Event) -> None:
+            loop.call_soon_threadsafe(lost)
+            loop.call_soon_threadsafe(done.set)
+
+        self._release = release
 
     async def commit(self, changes: Sequence[Change]) -> Collection[int]:
         """Commit, beside the requests."""
@@ -328,17 +249,71 @@ class PostgresStore(Database):
         session.run("delete from creations where name = ? and holder = ?", name, self.holder)
 
     @property
-    def holder(self) -> int:
-        """This process, for as long as its lease."""
-        return self._lease.holder
-
-    @property
     def lease_left(self) -> float:
         """For how many seconds no other process takes over sandboxes of this one."""
-        return self._lease.left
+        return max(0.0, self._until - _now())
 
     def close(self) -> None:
         """Give up the sandboxes and the lease."""
         if self._commits is not None:
             self._commits.close()
-        self._lease.end()
+        self._until = 0.0
+        self._done.set()
+        self._thread.join(_PATIENCE)
+
+    # -- the lease
+
+    def _take_lease(self, session: PostgresSession) -> None:
+        """Take a lease, as a process without sandboxes."""
+        before, (host, port) = _now(), self._bound
+        if host in EVERYWHERE:
+            host = session.host
+        if ":" in host:
+            host = f"[{host}]"
+        ((self.holder,),) = session.run(
+            "insert into processes (address, settings, until) "
+            "values (?, ?, clock_timestamp() + make_interval(secs => ?)) returning id",
+            f"http://{host}:{port}",
+            self._shared,
+            LEASE,
+        )
+        session.run("delete from processes where until < clock_timestamp() - interval '1 day'")
+        self._until = before + LEASE
+
+    def _renew(self) -> None:
+        session: PostgresSession | None = None
+        while not self._done.wait(RENEWAL):
+            try:
+                session = session or self.session()
+                before = _now()
+                if session.run(
+                    "update processes set until = clock_timestamp() + make_interval(secs => ?) "
+                    "where id = ? and until > clock_timestamp() returning id",
+                    LEASE,
+                    self.holder,
+                ):
+                    self._until = before + LEASE
+                else:
+                    log.warning(
+                        "the lease of this process has ended; it releases its sandboxes and takes a"
+                        " new lease"
+                    )
+                    self._let_go()
+                    self._take_lease(session)
+            except psycopg.Error as error:
+                log.debug("the lease could not be renewed (%s)", error)
+                if session is not None:
+                    session.close()
+                session = None
+        with suppress(psycopg.Error):
+            session = session or self.session()
+            session.run("update sandboxes set holder = 0 where holder = ?", self.holder)
+            session.run("delete from processes where id = ?", self.holder)
+            session.close()
+
+    def _let_go(self) -> None:
+        """Unload all sandboxes, on the event loop, before a new lease begins."""
+        done = threading.Event()
+        self._release(done)
+        while not (done.wait(RENEWAL) or self._done.is_set()):
+            pass

@@ -188,7 +188,12 @@ class Reader:
             expires=body["expires"],
             status=body["status"],
             body=body["body"].encode(),
-            headers=tuple(encoded_headers(body["headers"])),
+            headers=tuple(
+                [
+                    (name.encode("latin-1"), value.encode("latin-1"))
+                    for name, value in body["headers"]
+                ]
+            ),
         )
 
     def step(self, body: Body) -> Step:
@@ -288,8 +293,3 @@ def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> E
 
 def _key_in(body: Body) -> int:
     return place(int(body["created"]), body["id"])
-
-
-def encoded_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The headers of a line as a request has them."""
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]

@@ -87,8 +87,8 @@ def test_a_session_replays_byte_for_byte(
             "in format 99",
         ),
         (
-            lambda file: changed(file, "request", lambda line: line.update(wall=LATEST_START)),
-            "request.wall: ",
+            lambda file: changed(file, "request", lambda line: line.update(received=LATEST_START)),
+            "request.received: ",
         ),
         (
             lambda file: changed(

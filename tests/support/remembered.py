@@ -26,7 +26,7 @@ class _Remembering(Seeding):
         it by itself.
         """
         is_usual = sandbox.clock.frozen and sandbox.settings.check_digits
-        if not is_usual or sandbox.rules.converter.document.raw != document().raw:
+        if not is_usual or sandbox.rules.document.raw != document().raw:
             super().fill(sandbox)
             return
         self.copies |= _copies

@@ -165,7 +165,9 @@ def test_a_strangers_page_moves_no_webhook_to_a_private_address(
         Settings(admin_key=SECRET, secret=SECRET.encode()),
         Saved(("", "", "", ""), b"", 0, 201, SECRET.encode(), ()),
         Delivery("http://127.0.0.1/", "evt_1", b"", (), (SECRET,)),
-        Rules(NOTHING, {}, {}, {}, {}, (), NOTHING, "", SandboxSettings(), SECRET.encode()),
+        Rules(
+            NOTHING, {}, {}, {}, {}, (), NOTHING, NOTHING, "", SandboxSettings(), SECRET.encode()
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -3,8 +3,9 @@
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from ...contract.schema import Validator
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
@@ -12,17 +13,6 @@ from .indexes import Derive, Derived, Index, Names, Tags, Texts, Totals, kinds, 
 
 Extract = Callable[[Body, Body], Any]
 """(public, hidden) -> a value of a unique key; None where a record has none."""
-
-
-class Check(Protocol):
-    """What the contract says of the public parts of one kind of record."""
-
-    @property
-    def is_valid(self) -> Callable[[Body], bool]:
-        """Whether one keeps the contract."""
-
-    def violation(self, public: Body) -> Exception:
-        """What is wrong with one that does not."""
 
 
 # Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
@@ -73,7 +63,7 @@ class Layout(NamedTuple):
     """
 
     tables: Mapping[str, TableSpec]
-    checks: Mapping[str, Check]
+    checks: Mapping[str, Validator]
     running: tuple[str, ...]
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import orjson
 
+from ...contract.schema import ContractViolation, Validator
 from ...core.record import Body, Record, Row, UniqueKey
 from .indexes import Keys, Views, contains, insert, remove
-from .specs import Check, Extract, TableSpec, UniqueViolation, without_punctuation
+from .specs import Extract, TableSpec, UniqueViolation, without_punctuation
 
 REMEMBERED = 16  # lists of a table between two writes to it
 
@@ -75,7 +76,7 @@ class Table:
     """
 
     def __init__(
-        self, name: str, spec: TableSpec, check: Check, rows: Mapping[int, Record] | None = None
+        self, name: str, spec: TableSpec, check: Validator, rows: Mapping[int, Record] | None = None
     ) -> None:
         """`check` validates the public part of every new version against the contract; `rows` are
         its first records.
@@ -187,7 +188,10 @@ class Table:
     def validate(self, public: Body) -> None:
         """Raises what is wrong with a public part that does not keep the contract."""
         if not self.check.is_valid(public):
-            raise self.check.violation(public)
+            name, reason = self.spec.schema, self.check.reason(public)
+            raise ContractViolation(
+                f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
+            )
 
     def prepare(
         self, ident: str, public: Body, hidden: Body, before: Row | None, now: int

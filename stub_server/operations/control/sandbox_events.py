@@ -10,7 +10,7 @@ from ...core.problem import Conflict
 from ...core.record import Body, Record
 from ...domain.webhooks import listens
 from ...engine import samples
-from ...engine.lists import Event, EventLog
+from ...engine.lists import Event
 from ...engine.scheduler import do_due
 from ...server import lists, reply
 from ...server.reply import Reply, has_left
@@ -117,50 +117,39 @@ async def _since(work: Work, query: Body) -> Reply:
     server, loop = work.server, asyncio.get_running_loop()
     until = loop.time() + query.get("wait", 0)
     entry = work.entry
-    after = query.get("after", _position(entry.incarnation, entry.sandbox.events.raised))
+    after = query.get("after", f"{entry.incarnation}-{entry.sandbox.events.raised}")
     with server.waiting.take(work.sandbox.name):
         while True:
-            position, began_anew = _read(entry, after)
-            log, incarnation = entry.sandbox.events, entry.incarnation  # a rewind changes both
-            oldest_kept = log.raised - len(log)
-            missed = max(0, oldest_kept - position)
-            events, position, total = await _next_events(work, log, position + missed, query)
-            after = _position(incarnation, position)
-            if events or began_anew or missed or loop.time() >= until or server.closing.is_set():
+            events, rest = await _next(work, entry, after, query)
+            after = rest["next"]
+            if events or rest["began_anew"] or rest["missed"] or loop.time() >= until:
                 break
-            if has_left(work.scope):  # its place is for another
+            if server.closing.is_set() or has_left(work.scope):  # its place is for another
                 break
             await asyncio.sleep(PAUSE)
             entry = work.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.status.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)
-    rest = {"pagination": lists.pagination(1, query["limit"], total), "next": after}
-    return _page(events, {**rest, "began_anew": began_anew, "missed": missed})
+    return _page(events, rest)
 
 
-async def _next_events(
-    work: Work, log: EventLog, position: int, query: Body
-) -> tuple[list[Event], int, int]:
-    """The next events that are asked for; the position after them; and how many there are."""
-    new = list(log.since(position))
-    asked_for = await _asked_for(work, new, query)
-    page = asked_for[: query["limit"]]
-    if len(page) == len(asked_for):
-        return page, position + len(new), len(page)
-    return page, position + new.index(page[-1]) + 1, len(asked_for)
+async def _next(work: Work, entry: Entry, after: str, query: Body) -> tuple[list[Event], Body]:
+    """The next events that are asked for, and what is told beside them.
 
-
-def _position(incarnation: str, count: int) -> str:
-    return f"{incarnation}-{count}"
-
-
-def _read(entry: Entry, since: str) -> tuple[int, bool]:
-    """How many events had been raised at a position, and whether the sandbox has been reset or
-    rewound since.
-
-    If so, all events are new but those with which it began.
+    A position is an incarnation and how many events had been raised. In a sandbox that has been
+    reset or rewound since, all events are new but those with which it began.
     """
-    incarnation, _, count = since.rpartition("-")
-    if incarnation != entry.incarnation:
-        return entry.origin_events, True
-    return min(int(count), entry.sandbox.events.raised), False
+    log, incarnation = entry.sandbox.events, entry.incarnation  # a rewind changes both
+    before, _, count = after.rpartition("-")
+    position = min(int(count), log.raised) if before == incarnation else entry.origin_events
+    missed = max(0, log.raised - len(log) - position)
+    new = list(log.since(position))
+    found = await _asked_for(work, new, query)
+    page = found[: query["limit"]]
+    read = len(new) if len(page) == len(found) else new.index(page[-1]) + 1
+    return page, {
+        "pagination": lists.pagination(1, query["limit"], len(found)),
+        "next": f"{incarnation}-{position + missed + read}",
+        "began_anew": before != incarnation,
+        "missed": missed,
+    }

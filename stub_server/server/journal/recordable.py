@@ -10,7 +10,7 @@ from ...core.record import Body, object_in
 from ...engine.history import not_stored
 from ...engine.kept import Log, Trace
 from ...engine.sandbox import Sandbox
-from ...storage.exports import AS_THEY_ARE
+from ...storage.exports import AS_THEY_ARE, MESSAGES
 from .entries import caller_of, is_known, plain
 
 _REPLACING = ("resetSandbox", "importSandbox")
@@ -137,20 +137,16 @@ def _of_this_state(journal: Iterable[Trace]) -> list[Trace]:
 
 
 def line(trace: Trace) -> Body:
-    """A request as a recording holds it; `wall` is the machine's time when it came, in ms."""
-    answer = None
-    if trace.answer is not None:
-        answer = trace.answer.decode("latin-1")
+    """A request as a recording holds it."""
+    messages: Body = {}
+    for name in MESSAGES:
+        message = getattr(trace, name)
+        messages[name] = None if message is None else message.decode("latin-1")
     return {
         **{name: getattr(trace, name) for name in AS_THEY_ARE},
+        **messages,
         "method": plain(trace.method),
         "path": plain(trace.path),
-        "wall": trace.received,
         "query": trace.query.decode("latin-1"),
-        "prefixed": trace.is_prefixed,
-        "headers": list(map(list, trace.headers)),
-        "body": (trace.body or b"").decode("latin-1"),
         "caller": caller_of(trace, "kind", "key_id", "claims", "subject", "merchant_id"),
-        "answer_headers": list(map(list, trace.answer_headers)),
-        "answer": answer,
     }

@@ -1,6 +1,6 @@
 """Makes sandboxes of scenarios, files and stores, empty ones, and what each has beside it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ...engine.kept import Budget, Journal, Log
 from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage import sql
-from ...storage.admitting import Admitted, Contents, admit, read_lines
+from ...storage.admitting import Admitted, admitted
 from ...storage.database import Damage, Kept, KeptState, Session, StoreError
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
@@ -64,7 +64,7 @@ class SandboxFactory:
         """`control_secret` is random, whatever the seed, and makes the control keys."""
         self.rules, self.seeding, self.settings, self.worker = rules, seeding, settings, worker
         self.control_secret = control_secret
-        self.contract: str = rules.converter.document.identity["digest"]
+        self.contract: str = rules.document.identity["digest"]
         # Apart: a snapshot is refused where there is no room, and never dropped for what others do.
         self._budget, self._for_snapshots = Budget(), Budget(MOST_SNAPSHOT_BYTES_IN_ALL)
         # of its own: files and snapshots do not wait for a large sandbox
@@ -139,13 +139,10 @@ class SandboxFactory:
         _, header = next(lines)  # a file without one is refused
         rewrite = adopted(anew=not header["secrets"], abroad=abroad)
         empty = self.carried(generation, name)
-        contents = self._contents(lines, empty, rewrite, header["contract"]["digest"])
-        sandbox = contents.own.sandbox
-        if not sandbox.clock.frozen:  # it continues from the instant of the export
-            sandbox.clock.set(sandbox.clock.resumed())
-        found = admit(contents)
+        found = admitted(lines, self._readers(empty, rewrite, header["contract"]["digest"]))
+        sandbox = found.sandbox
         for trace in traces_of(
-            contents.requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
+            found.requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
         ):
             sandbox.journal.append(trace)
         sandbox.status.held_before = SILENT
@@ -163,8 +160,8 @@ class SandboxFactory:
         try:
             states = sql.states(session, number)
             lines = _lines(session, number, kept, states)
-            contents = self._contents(lines, empty, rewrite, about["contract"], trusted=True)
-            sandbox, snapshots = admit(contents, trusted=True)
+            begin = self._readers(empty, rewrite, about["contract"], trusted=True)
+            sandbox, snapshots, _ = admitted(lines, begin, trusted=True)
         except ValueError as error:
             raise _unreadable(error) from None
         if kept.newest or holder:  # no ids of requests that an earlier process has given
@@ -192,16 +189,11 @@ class SandboxFactory:
         )
         return stored, snapshots
 
-    def _contents(
-        self,
-        lines: Iterable[tuple[str, Any]],
-        empty: Empty,
-        rewrite: Rewrite,
-        contract: str,
-        *,
-        trusted: bool = False,
-    ) -> Contents:
-        """What lines have of one sandbox and its snapshots, of a contract unless they name another.
+    def _readers(
+        self, empty: Empty, rewrite: Rewrite, contract: str, *, trusted: bool = False
+    ) -> Callable[[Body], Reader]:
+        """What begins the readers of a sandbox and its snapshots, which are of a contract unless
+        their heads name another.
 
         What is `trusted` fits the contract of which it was stored.
         """
@@ -213,7 +205,7 @@ class SandboxFactory:
                 fitting = Fitting(self.rules, own)
             return Reader(empty, rewrite, fitting, shared)
 
-        return read_lines(lines, begin)
+        return begin
 
     def make(
         self, name: str, generation: str, scenario: str | None = None, seed: int | None = None

@@ -73,7 +73,7 @@ class Sandboxes(MadeSandboxes):
             sandbox = self.factory.make(DEFAULT, generation)
         else:
             file = read_file(self.settings.restore)
-            sandbox, snapshots = self.factory.read(DEFAULT, generation, file, abroad=False)
+            sandbox, snapshots, _ = self.factory.read(DEFAULT, generation, file, abroad=False)
         entry = self._entry(sandbox, None)
         entry.snapshots.check_room_instead(snapshots)
         # before any request is served, and so with an event loop of its own
@@ -171,7 +171,7 @@ class Sandboxes(MadeSandboxes):
         """
         present = self.entry(name).sandbox
         name, generation = present.name, present.origin.generation
-        sandbox, snapshots = await self.worker.beside(
+        sandbox, snapshots, _ = await self.worker.beside(
             lambda: self.factory.read(name, generation, file, abroad=abroad)
         )
         if deliver:

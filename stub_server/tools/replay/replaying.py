@@ -3,7 +3,7 @@ at their times.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,8 +17,8 @@ from ...engine.kept import Trace
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
 from ...server.layers.inside import Question, ask
 from ...settings import Settings
-from ...storage.admitting import Contents, admit
-from ...storage.exports import adopted, outline, traces_of
+from ...storage.admitting import built
+from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
 from ...storage.package import RECORDING, BadFile, damaged, unpack
 from ...storage.reading import Reader
@@ -29,6 +29,7 @@ from .recorded import is_sent, last_step, name_of, reasons, seen
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
 _PEER = ("127.0.0.1", 50_000)
+_NO_STATE = ("header", "recording", "request", "later")  # kinds of lines
 _MOST_DIFFS = 5  # that are shown whole
 
 
@@ -73,10 +74,16 @@ class Session:
 
     def __init__(self, data: bytes, overlays: Sequence[Path]) -> None:
         self.timepiece = Timepiece()
-        header, about, requests = outline(data, check_line)
-        self._held_before, self._contract = about["held"], header["contract"]
+        found = defaultdict[str, list[Body]](list)
+        for kind, body in unpack(data, check_line, (RECORDING,)):
+            if kind in _NO_STATE:
+                found[kind].append(body)
+        if not found["recording"]:
+            raise damaged("it lacks the settings of its server")
+        about, requests = found["recording"][0], found["request"]
+        self._held_before, self._contract = about["held"], found["header"][0]["contract"]
         if requests:
-            self.timepiece.now = requests[0]["wall"]
+            self.timepiece.now = requests[0]["received"]
         self._settings = settings_of(about, len(requests), overlays)
         with wall_from(self.timepiece):
             self._app = create_app(self._settings)
@@ -85,22 +92,16 @@ class Session:
         # Every API key gets the private half of `own_pair`.
         rewrite = adopted(anew=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
-        later = list(self._read(data))
-        self._steps = RecordedSteps(later, self.timepiece, self._sandbox, self._fitting)
+        for kind, body in unpack(data, None, (RECORDING,)):
+            if kind not in _NO_STATE:
+                self._reader.read(kind, body)
+        self._steps = RecordedSteps(found["later"], self.timepiece, self._sandbox, self._fitting)
         self.name = self._reader.sandbox.name
         self._requests = list(traces_of(requests, (), self.name, keeps_bodies=True))
         self._skipped = reasons(self._requests)
         self._callers = Callers(self._app.server.tokens)
         self._ended: list[Trace] = []
         self._serve(about["behaviour"]["rate_limit"])
-
-    def _read(self, data: bytes) -> Iterator[Body]:
-        """Read the state of the recording, and yield the steps since. Raises BadFile."""
-        for kind, body in unpack(data, None, (RECORDING,)):
-            if kind == "later":
-                yield body
-            elif kind not in ("header", "recording", "request"):  # the requests are sent again
-                self._reader.read(kind, body)
 
     def _serve(self, rate: Sequence[int] | None) -> None:
         """Have the server send nothing, delay nothing, and answer with this rate limit."""
@@ -117,7 +118,7 @@ class Session:
 
     async def _begin(self) -> None:
         """Have the sandbox of the recording, in the state at its beginning."""
-        sandbox = admit(Contents(self._reader)).sandbox
+        sandbox = built(self._reader)
         if self._held_before != SILENT:
             self._held_before = min(self._held_before, sandbox.events.raised)
         sandbox.status.held_before = self._held_before
