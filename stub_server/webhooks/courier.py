@@ -122,14 +122,15 @@ class Courier:
         is to be sent, and set an alarm for what is due next.
         """
         outbox.cancel_alarm()
+        now = sandbox.clock.read()
         try:
-            if self._serves(sandbox) and sandbox.timers.next_job(sandbox.clock.read()) is not None:
+            if self._serves(sandbox) and sandbox.timers.next_job(now) is not None:
                 await do_due(sandbox, self.worker)
         finally:
             outbox.is_looking = False
         if self._serves(sandbox):
-            await self.queue_due(sandbox, sandbox.clock.read())
-            self._set_alarm(sandbox, outbox)
+            await self.queue_due(sandbox, now)
+            self._set_alarm(sandbox, outbox, now)
         self._wake()
 
     def _serves(self, sandbox: Sandbox) -> bool:
@@ -139,16 +140,17 @@ class Courier:
             return False
         return self.is_open and not status.is_advancing
 
-    def _set_alarm(self, sandbox: Sandbox, outbox: Outbox) -> None:
-        now, due = sandbox.clock.read(), SILENT
+    def _set_alarm(self, sandbox: Sandbox, outbox: Outbox, looked: int) -> None:
+        """Look again when something is due that was not when the sandbox was `looked` at (ms)."""
+        due = SILENT
         for timer in (sandbox.timers.next_job(), sandbox.timers.next_attempt()):
             if timer is not None:
                 due = min(due, timer.due)
         sandbox.status.next_look = due
         if due == SILENT or sandbox.clock.frozen or not self.is_open:
             return
-        seconds = min((due - now) / 1000, LONGEST_SLEEP)
-        if due <= now:  # it is a job that failed
+        seconds = min((due - sandbox.clock.read()) / 1000, LONGEST_SLEEP)
+        if due <= looked:  # it is a job that failed
             seconds = AFTER_DEFECT
         outbox.cancel_alarm()
         outbox.alarm = self._loop.call_later(seconds, self.look_soon, sandbox)
