@@ -174,10 +174,7 @@ class Gate:
         if key is None:
             if self._is_lenient:
                 return _seeded_merchant(sandbox)
-            raise bad_credentials(
-                "No API key of this sandbox has this value.",
-                advice="GET /_sandbox/credentials shows its own.",
-            )
+            raise self._unknown(token, sandbox)
         self._check_key(key, request, sandbox)
         return key
 
@@ -193,6 +190,15 @@ class Gate:
             )
         if key.networks:
             self._check_address(key, request)
+
+    def _unknown(self, token: str, sandbox: Sandbox) -> Unauthenticated:
+        other = self._server.sandboxes.seeded_owner(*_unique(token))
+        if other is None or other == sandbox.name:
+            return bad_credentials("No API key of this sandbox has this value.")
+        return bad_credentials(
+            f"This API key is one of the sandbox {other}, and the request is for {sandbox.name}.",
+            advice="GET /_sandbox/credentials shows its own.",
+        )
 
     def _check_address(self, caller: Caller, request: Request) -> None:
         server, headers = self._server, request.headers

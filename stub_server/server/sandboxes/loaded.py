@@ -79,6 +79,16 @@ class LoadedSandboxes:
             self._has_expired(entry)
         return list(reversed(self._entries.values()))
 
+    def seeded_owner(self, unique: str, value: str) -> str | None:
+        """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
+        sandbox = self.find(self.keyring.get(value, ""))
+        if sandbox is None:
+            return None
+        key = sandbox.store.api_keys.holder(unique, value)
+        if key not in sandbox.origin.seeded_keys:
+            return None
+        return sandbox.name
+
     def sandboxes(self) -> list[Sandbox]:
         """The sandboxes that are in memory, those made first first."""
         return [entry.sandbox for entry in self._entries.values()]
