@@ -4,7 +4,7 @@ pointers to both; and where answers have them.
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -166,6 +166,17 @@ def entries_of(body: Any) -> list[Any]:
         if records:
             return records
     return []
+
+
+def leave_out(body: Any, idents: Container[str]) -> bool:
+    """Take some records out of the list in an answer; False if it has none of them."""
+    for part in _parts(body):
+        if isinstance(part, list):
+            kept = [each for each in part if record_of(each).get("id") not in idents]
+            if len(kept) < len(part):
+                part[:] = kept
+                return True
+    return False
 
 
 def _parts(body: Any) -> Iterator[Any]:
