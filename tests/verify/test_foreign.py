@@ -65,6 +65,22 @@ def test_a_cent_that_is_cut_off_is_named() -> None:
     assert {"createPlan"} == {*found[0].operations}
 
 
+def test_what_is_around_a_record_is_no_matter_of_what_it_keeps() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        found = json_of(answer)
+        if request.path.startswith("/v2/products") and "product" in found:
+            lost = {"product": found["product"] | {"description": None}}
+            return rewritten(answer, lambda it: {"data": lost} if "product" in it else it)
+        return answer
+
+    found = divergences(act, only=("createProduct", "getProduct", "updateProduct"))
+    lost = [each for each in found if each.kind == "not-persisted"]
+    assert ["sent and not stored: createProduct description; updateProduct description"] == [
+        each.title for each in lost
+    ]
+
+
 def test_a_secret_that_a_list_shows_is_named_first() -> None:
     def leaks(it: Json) -> Json:
         return it | {"private_key": "sk_live_1"} if "public_key" in it else it

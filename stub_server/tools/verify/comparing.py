@@ -11,7 +11,7 @@ from ...contract.document import Operation
 from ...contract.formats import is_date_time
 from ...core.clock import parse_iso
 from ...core.record import Body
-from .catalogue import Steps, at, leaves
+from .catalogue import Steps, aligned, at, leaves
 from .findings import Words
 from .probes import Names, Roles, is_id
 
@@ -71,7 +71,7 @@ class Comparing:
     ) -> Iterator[Difference]:
         """Where the target's answer differs. It and the twins' together took `took` seconds."""
         self._slowest = max(self._slowest, took)
-        for each in self._walk((), target, first, second):
+        for each in self._walk((), aligned(target, first), first, second):
             if each.kind != "missing":
                 yield each
 

@@ -70,8 +70,6 @@ class Judge:
         """Whether only one side has a record of this journey, or a change of one: figures and
         searches show it.
         """
-        self.is_cut = False
-        """Whether records were left out of the list that is judged."""
         # by the places of values that are not as expected, what was found to be their cause
         self._departed: dict[Steps, Operation] = {}
 
@@ -158,7 +156,8 @@ class Judge:
             return
         first, second = (twin.json() for twin in twins)
         found = [*self.comparing.differences(body, first, second, took)]
-        has_others = self.has_strange or self.is_cut or any(each.kind in _LISTS for each in found)
+        is_mixed = is_list(probe.operation) and bool(self._run.spoiled)
+        has_others = self.has_strange or is_mixed or any(each.kind in _LISTS for each in found)
         for each in found:
             is_figure = is_number(each.expected) and each.kind != "not-persisted"
             # what is there beside has been found as it was made, or not deleted
@@ -203,16 +202,15 @@ class Judge:
         """Whether a value is what the probe has suspected, and not one that departs
         elsewhere too.
         """
-        match probe.suspect:
-            case "lifecycle":  # else the state was written by its name
-                fields = set[str]()
-                for each in self._run.document.lifecycles.values():
-                    if any(probe.about.id in move.by for move in each.moves):
-                        fields.add(each.field)
-                return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
-            case "idempotency":
-                return difference.kind == "reference" or difference.at not in self._departed
-        return bool(probe.suspect) and difference.kind in ("list", "more")
+        if probe.suspect == "idempotency":
+            return difference.kind == "reference"
+        if probe.suspect != "lifecycle":
+            return bool(probe.suspect) and difference.kind in ("list", "more")
+        for each in self._run.document.lifecycles.values():
+            moves = [move for move in each.moves if probe.about.id in move.by]
+            if moves and difference.at[-1:] == (each.field,):
+                return difference.writer is None  # else the state was written by its name
+        return False
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:

@@ -74,10 +74,11 @@ class Runner(Run):
                 await self.cleanup.finish()
         await target.close()
         self.seconds = monotonic() - began
-        silent = [finding for finding in self.findings if finding.kind == "transport"]
-        # connections that break anywhere say nothing about an operation
-        if self.away or target.repeated >= len(silent):
-            self.findings = [finding for finding in self.findings if finding not in silent]
+        # connections that break now and then say nothing about an operation
+        answered = {operation for operation, status in self.pairs if status}
+        for each in [*self.findings]:
+            if each.kind == "transport" and (self.away or each.operation in answered):
+                self.findings.remove(each)
         return self
 
     async def _send_all(self) -> None:

@@ -205,10 +205,10 @@ class Walk:
         operation, spoiled = probe.operation, self._run.spoiled
         if operation.method == "GET":
             answer = await self._run.target.send(request, TRIES)
-            body, self._judge.is_cut = answer.json(), False
-            if not is_list(operation) or not leave_out(body, spoiled):
+            body = answer.json()
+            if body is None or not spoiled or not is_list(operation):
                 return answer
-            self._judge.is_cut = True
+            leave_out(body, spoiled)
             return answer._replace(body=orjson.dumps(body))
         self._run.unanswered += 1
         answer = await self._run.target.send(request)
