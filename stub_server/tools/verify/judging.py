@@ -180,11 +180,11 @@ class Judge:
             where = within(self._run.document, body_of(writer), inside)[0]
             if where.endswith("additionalProperties"):  # of a map, whose names are free
                 where = below(body_of(writer), "properties", it.member)
-            # an update must leave alone what it does not have
-            for kept in self._run.catalogue.resources.values():
-                if kept.update == probe.about and kept.read is not None:
-                    writer = probe.about
-            writer = self._departed.get(it.at, writer)
+            if writer != probe.about:  # an update must leave alone what it does not have
+                for kept in self._run.catalogue.resources.values():
+                    if kept.update == probe.about and kept.read is not None:
+                        writer = probe.about
+                writer = self._departed.get(it.at, writer)
             probe = replace(probe, about=writer, pointer=where)
         else:
             kind = {"list": "value", "more": "value"}.get(kind, kind)
