@@ -47,8 +47,6 @@ class Run(Ledger):
         """The operationIds that the run is about."""
         self.created: set[float] = set()
         """Each `createdAt` of the target's new records, in seconds since 1970."""
-        self.spoiled: set[str] = set()
-        """Ids of the target's records that it should have refused to make or to change."""
         self.unanswered = 0
         """Requests that may have changed something without an answer."""
         self.seconds = 0.0
@@ -156,7 +154,7 @@ class Judge:
             return
         first, second = (twin.json() for twin in twins)
         found = [*self.comparing.differences(body, first, second, took)]
-        is_mixed = is_list(probe.operation) and bool(self._run.spoiled)
+        is_mixed = is_list(probe.operation) and bool(self._run.cleanup.spoiled)
         has_others = self.has_strange or is_mixed or any(each.kind in _LISTS for each in found)
         for each in found:
             is_figure = is_number(each.expected) and each.kind != "not-persisted"

@@ -23,16 +23,6 @@ _MISSING = "missing-operation"
 _CAUSES = ("filter", "sort", "not-persisted")
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
-_REQUEST = ["request"]
-_PARTS = {
-    "parameters": _REQUEST,
-    "requestBody": _REQUEST,
-    "security": _REQUEST,
-    "x-scopes": _REQUEST,
-    "responses": ["response"],
-}
-"""The parts of `x-basis` to which members of an operation belong."""
-_WHOLE = ["method", "path"]
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 Pairs = set[tuple[str, int]]
@@ -105,7 +95,7 @@ class Ledger:
         what is so everywhere; each time first what costs data or money.
 
         - Findings of one class with the same cause are merged: a check that bodies lack, or
-          parameters, what is refused in the same words, or the whole class (`_PHRASES`), else a
+          parameters, what is refused in the same words, or a whole class with a `phrase`, else a
           line of the contract.
         - A class found in more than half of its operations is one divergence. Its operations are
           those that were probed for it (`suspected`), else all that were probed.
@@ -256,7 +246,9 @@ def basis_of(document: Document, pointer: str, finding: Finding | None = None) -
     parts = [member.partition("/")[0]]
     if not is_member:
         steps = unescaped(place)
-        holder, parts = below("#", *steps[:3]), _PARTS.get("".join(steps[3:4]), _WHOLE)
+        holder, parts = below("#", *steps[:3]), ["method", "path"]
+        if len(steps) > 3:
+            parts = ["response" if steps[3] == "responses" else "request"]
     node = document.resolve(located(document, holder)[1]) or {}
     basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
     is_stored = finding is not None and finding.kind == "not-persisted"

@@ -202,7 +202,7 @@ class Walk:
 
     async def _ask(self, probe: Probe, request: Request) -> Answer:
         """Send a request to the target, and note what it has made."""
-        operation, spoiled = probe.operation, self._run.spoiled
+        operation, spoiled = probe.operation, self._run.cleanup.spoiled
         if operation.method == "GET":
             answer = await self._run.target.send(request, TRIES)
             body = answer.json()
@@ -250,7 +250,7 @@ class Walk:
         if not isinstance(own, str):
             return
         if operation.method != "GET" and not seen.twin.is_success:
-            self._run.spoiled.add(own)
+            self._run.cleanup.spoiled.add(own)
         if known not in (None, own):
             self._judge.has_strange = True
         is_update = self._builder.changed_by(operation) is not None
