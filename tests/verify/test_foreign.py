@@ -66,7 +66,7 @@ def test_a_cent_that_is_cut_off_is_named() -> None:
 
     found = divergences(showing(cut), only=("createPlan", "getPlan"))
     assert ["not-persisted"] == [each.kind for each in found]
-    assert {"createPlan"} == {*found[0].operations}
+    assert {"createPlan", "updatePlan"} == {*found[0].operations}
 
 
 def test_what_is_around_a_record_is_no_matter_of_what_it_keeps() -> None:

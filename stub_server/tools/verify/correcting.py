@@ -48,7 +48,9 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
         is_early = second.away or second.is_late or second.is_interrupted
         if not is_early:
             return second.findings
-        report.notes.append("Corrections were not proved: the second run ended early. Raise --budget.")
+        report.notes.append(
+            "Corrections were not proved: the second run ended early. Raise --budget."
+        )
         return None
 
     await correct(report.divergences, run, again)
