@@ -105,7 +105,7 @@ def _of_bounds(catalogue: Catalogue, operation: Operation) -> Found:
         if is_required:
             yield (
                 f"misses {'.'.join(path)}",
-                "laxer",
+                "incomplete",
                 partial(_mends, Slot(operation, path), "required", 0),
             )
         slots.append((Slot(operation, path), node))

@@ -55,9 +55,9 @@ def test_only_what_was_written_to_a_record_is_not_persisted() -> None:
     target: Any = {"id": "1", "type": None, "metadata": {}, "lists": ["y", "x"], "notes": ""}
     differences = found(judge, target, twin, twin)
     assert [
-        (("type",), "value"),
+        (("type",), "default"),
         (("metadata", "a"), "not-persisted"),
-        (("notes",), "value"),
+        (("notes",), "default"),
     ] == [(each.at, each.kind) for each in differences]
 
 

@@ -2,14 +2,19 @@
 that does not.
 """
 
+import asyncio
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stub_server.cli.command import main
+from stub_server.tools.verify.correcting import correct
+from stub_server.tools.verify.findings import Finding, Said
 
 from .mutants import every
+from .reports import finding, ledger
 from .runs import backend, shown, verify
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
@@ -37,3 +42,16 @@ def test_a_second_run_with_the_written_overlay_is_silent(
         left = departing - every()["operation-missing"].operations | {"getProject"}
         second = verify(url, *only(*left), "--overlay", str(file))
         assert second.report["divergences"] == [], second.output
+
+
+def test_a_proof_that_was_cut_says_nothing_about_overlays() -> None:
+    loose = finding("laxer", target=Said(201, ""), expected=Said(422, ""))
+    found = ledger([loose, finding("uniqueness")], ["createCustomer"])
+    told = found.divergences()
+
+    async def cut(file: Path) -> Collection[Finding] | None:
+        return None
+
+    asyncio.run(correct(told, found, cut))
+    assert {"laxer": False, "uniqueness": True} == {it.kind: it.is_tried for it in told}
+    assert [None, None] == [each.overlay for each in told]

@@ -4,7 +4,7 @@ pointers to both; and where answers have them.
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -155,26 +155,55 @@ def at(value: Any, steps: Steps) -> Any:
 
 def record_of(body: Any) -> Body:
     """The record in an answer, its first object with an id; an empty one where there is none."""
-    return next((part for part in _parts(body) if isinstance(part, dict) and "id" in part), {})
+    return next((part for _, part in _parts(body) if _is_record(part)), {})
 
 
 def entries_of(body: Any) -> list[Any]:
     """The records of a list, the first in an answer that has any."""
-    for part in _parts(body):
+    for _, part in _parts(body):
         entries = part if isinstance(part, list) else []
-        records = [each for each in entries if isinstance(each, dict) and "id" in each]
+        records = [each for each in entries if _is_record(each)]
         if records:
             return records
     return []
 
 
-def _parts(body: Any) -> Iterator[Any]:
-    """A body and the values in its objects, the outer ones first."""
-    pending = deque([body])
+def aligned(body: Any, like: Any) -> Any:
+    """An answer with its record, or its list of records, where another answer has it: what is
+    around them is no matter of values.
+    """
+    for steps, part in _parts(like):
+        is_list = isinstance(part, list) and any(map(_is_record, part))
+        if not is_list and not _is_record(part):
+            continue
+        own: Any = entries_of(body) if is_list else record_of(body)
+        if not own or own is body or (steps and at(body, steps) is not None):
+            return body
+        for step in reversed(steps):
+            own = {step: own}
+        return body | own
+    return body
+
+
+def leave_out(body: Any, idents: Container[str]) -> None:
+    """Take some records out of the lists in an answer."""
+    for _, part in _parts(body):
+        if isinstance(part, list):
+            part[:] = [each for each in part if record_of(each).get("id") not in idents]
+
+
+def _is_record(part: Any) -> bool:
+    return isinstance(part, dict) and "id" in part
+
+
+def _parts(body: Any) -> Iterator[tuple[Steps, Any]]:
+    """A body and the values in its objects with their places, the outer ones first."""
+    pending = deque([(Steps(), body)])
     while pending:
-        part = pending.popleft()
-        yield part
-        pending += part.values() if isinstance(part, dict) else ()
+        steps, part = pending.popleft()
+        yield steps, part
+        for name, inner in part.items() if isinstance(part, dict) else ():
+            pending.append(((*steps, name), inner))
 
 
 def leaves(value: Any) -> Iterator[Any]:

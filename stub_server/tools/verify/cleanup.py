@@ -23,6 +23,8 @@ class Cleanup:
         self._made: list[Made] = []
         self.noted: set[str] = set()
         """Ids of all records that were ever made."""
+        self.spoiled: set[str] = set()
+        """Those that the target should have refused to make or to change."""
         self.is_cut_short = False
         """Whether there may be more records than those that are known."""
 

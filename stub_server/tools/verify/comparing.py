@@ -11,7 +11,7 @@ from ...contract.document import Operation
 from ...contract.formats import is_date_time
 from ...core.clock import parse_iso
 from ...core.record import Body
-from .catalogue import Steps, at, leaves
+from .catalogue import Steps, aligned, at, leaves
 from .findings import Words
 from .probes import Names, Roles, is_id
 
@@ -23,10 +23,10 @@ _MISSING = object()
 class Difference(NamedTuple):
     """A value that is not as expected. `at` has the names of members, without positions in lists.
 
-    `kind` is a class, or `list` if a list has too few or too many of the journey's own records: the
-    class depends on the probe. It is `filter` if the list has records of others, and `missing` if
-    the target has no such member: that is a departure only if it was written. `writer` is the
-    operation that wrote the value, in a `member` of its body.
+    `kind` is a class, or `list` if a list has too few of the journey's own records, and `more` if
+    it has too many: the class depends on the probe. It is `filter` if the list has records of
+    others, and `missing` if the target has no such member: that is a departure only if it was
+    written. `writer` is the operation that wrote the value, in a `member` of its body.
     """
 
     at: Steps
@@ -71,7 +71,7 @@ class Comparing:
     ) -> Iterator[Difference]:
         """Where the target's answer differs. It and the twins' together took `took` seconds."""
         self._slowest = max(self._slowest, took)
-        for each in self._walk((), target, first, second):
+        for each in self._walk((), aligned(target, first), first, second):
             if each.kind != "missing":
                 yield each
 
@@ -137,7 +137,7 @@ class Comparing:
             yield Difference(place, wanted, got, "list")
         others = listed.keys() - named
         if is_whole and others:
-            kind = "list" if others <= self._roles.own else "filter"
+            kind = "more" if others <= self._roles.own else "filter"
             wanted, got = Words("the records that match"), Words("records that do not match")
             yield Difference(place, wanted, got, kind)
 
@@ -154,24 +154,21 @@ class Comparing:
         elif first == second and first != target:
             # what has another type the schema finds
             kinds = {_kind(value) for value in (first, target)} - {type(None)}
-            if len(kinds) == 1 and (None in (first, target) or self._follows_from(place, first)):
+            if len(kinds) != 1:
+                return
+            known = self._defaults.get(place[-1], ())
+            if _kind(first) is float:  # numbers are always computed
                 yield Difference(place, first, target)
-
-    def _follows_from(self, place: Steps, value: Any) -> bool:
-        """Whether a value follows from a request, a default or a state.
-
-        Numbers are always computed.
-        """
-        if _kind(value) is float or folded(value) in self._sent:
-            return True
-        return value in self._defaults.get(place[-1] if place else "", ())
+            elif None in (first, target) or first in known or folded(first) in self._sent:
+                yield Difference(place, first, target, "default")
 
     def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
         role = self._roles.role(first, second)
         if role is not None:
             if target != role:
                 wanted = Words("the id of the record in the request") if target else first
-                yield Difference(place, wanted, target, "reference")
+                kind = "reference" if is_id(target) else "value"
+                yield Difference(place, wanted, target, kind)
         elif is_id(target):
             self._roles.pair(Names(target, first, second))
 

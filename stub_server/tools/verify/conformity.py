@@ -1,5 +1,6 @@
 """Compares one exchange with the contract: its status, its headers and its body."""
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -9,7 +10,8 @@ from ...contract.document import JSON, Document, Operation, Response
 from ...contract.formats import formats
 from ...contract.pointers import below, canonical, within
 from ...contract.schema import MOST_EXPLAINED, Schemas, Validator
-from ...contract.source import Json
+from ...contract.secrets import secret_members
+from ...contract.source import Json, fixture
 from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
 from .catalogue import pointer_of
@@ -24,6 +26,7 @@ _UNJUDGED = ("HEAD", "OPTIONS")
 _ABSENT = (404, 405, 501)
 _NO_ROUTE = ("route_not_found", "method_not_allowed", "not_implemented")
 _BEFORE_OPERATIONS = (408, 413, 414, 429, 431)
+_WORD = re.compile(r"[\w.-]+")
 
 
 class _Departure(NamedTuple):
@@ -49,6 +52,9 @@ class Conformity:
             int(status): document.resolve(node)["x-codes"] for status, node in answers.items()
         }
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
+        self._secrets = {*secret_members(document), *fixture("verify.yaml")["secrets"]}
+        self.nowhere: str | None = None
+        """The words of a 404 for a path that is unknown, if one was asked for."""
 
     def findings(self, exchange: Exchange, operation: Operation | None) -> Iterator[Finding]:
         """In what the answer departs from the contract, in the order of `CLASSES`.
@@ -65,7 +71,7 @@ class Conformity:
             response = operation.responses.get(status)
         if status == 0:
             kind, title = "transport", "has no whole answer"
-        elif operation is not None and _is_missing(exchange.answer, response):
+        elif operation is not None and self._is_missing(exchange, response):
             kind = "missing-operation"
             title = f"does not exist: {status} without an error of the contract"
         elif status >= 500 and response is None:
@@ -172,17 +178,31 @@ class Conformity:
                 title = f"with the member {shown}, which the contract does not have"
                 where = canonical(self._document, below(pointer, "properties", unknown))
                 got = Got(shown, error.instance[unknown])
-                yield _Departure("undocumented-field", where, title, f"no {shown}", got)
+                is_secret = got.value and unknown.lower() in self._secrets
+                kind = "leaked-secret" if is_secret else "undocumented-field"
+                yield _Departure(kind, where, title, f"no {shown}", got)
         else:
             wanted = shape(schema, self._document)
             where, got = below(pointer, keyword), Got(name, error.instance)
             title = f"with {name} that is not {wanted}"
             yield _Departure("schema", where, title, f"{name}: {wanted}", got)
 
+    def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
+        """Whether an answer says that the operation does not exist, and not the record."""
+        status, code = exchange.answer.status, code_of(exchange.answer.json())
+        if status not in _ABSENT or (response is not None and status != 404):
+            return False
+        if status == 405 or code in _NO_ROUTE:
+            return True
+        return code is None and self.nowhere in (None, said(exchange))
 
-def _is_missing(answer: Answer, response: Response | None) -> bool:
-    """Whether an answer says that the operation does not exist, and not the record."""
-    status, code = answer.status, code_of(answer.json())
-    if status not in _ABSENT or (response is not None and status != 404):
-        return False
-    return status == 405 or code is None or code in _NO_ROUTE
+
+def said(exchange: Exchange) -> str:
+    """The words of an answer, without the path that was asked for."""
+    text = exchange.answer.body.decode("utf-8", "replace")
+    return words(text.replace(exchange.request.path, ""))
+
+
+def words(text: str) -> str:
+    """A text without ids and instants, which no two answers share."""
+    return " ".join(word for word in _WORD.findall(text) if not any(map(str.isdigit, word)))

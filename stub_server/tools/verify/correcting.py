@@ -41,11 +41,17 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
     """
 
     async def again(file: Path) -> Collection[Finding] | None:
-        options = replace(run.options, overlays=(*run.overlays, file))
+        left = run.options.budget - run.seconds
+        options = replace(run.options, overlays=(*run.overlays, file), budget=left)
         second = await Runner(options, progress).run()
         report.left_behind += second.cleanup.left_behind
         is_early = second.away or second.is_late or second.is_interrupted
-        return None if is_early else second.findings
+        if not is_early:
+            return second.findings
+        report.notes.append(
+            "Corrections were not proved: the second run ended early. Raise --budget."
+        )
+        return None
 
     await correct(report.divergences, run, again)
 
@@ -60,7 +66,7 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
         file = Path(folder) / "candidates.yaml"
         for each in divergences:
             actions = _unlike(_actions_of(each, seen.document))
-            each.is_tried, each.overlay = True, {"actions": actions}
+            each.overlay = {"actions": actions}
             if actions and _starts([*followed, each], seen.overlays, file):
                 followed.append(each)
         after = await again(file) if _starts(followed, seen.overlays, file) else None
@@ -75,6 +81,7 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
         if not _starts(written, seen.overlays, file):
             closed = [each for each in closed if each not in written]
     for each in divergences:
+        each.is_tried = after is not None or each not in followed
         each.overlay = each.overlay if each in closed else None
 
 

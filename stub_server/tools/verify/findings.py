@@ -62,7 +62,8 @@ class Finding:
     """One way in which an answer departs.
 
     - `kind` is one of `CLASSES`. `pointer` leads to the line of the contract (`#/paths/…`).
-    - `tries` says in a few words what was sent, without values that differ between runs.
+    - `place` is the member or parameter that was sent, and `tries` says in a few words how, without
+      values that differ between runs.
     - Without `got`, the whole answer is shown.
     - `operation` is the one that it is about; `group` is one of `GROUPS`.
     - `request` and `target` are the exchange as a report shows it.
@@ -74,6 +75,7 @@ class Finding:
     expected: Said
     got: Got | None = None
     operation: str = ""
+    place: str = ""
     tries: str = ""
     group: str = ""
     request: Shown = _NOT_SHOWN
@@ -153,10 +155,10 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], between: str = ", ") -> str:
     """Some names, and how many more there are."""
     more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return between.join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def cut(text: str, most: int = LONGEST) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ...contract.document import JSON, Document
+from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
 from .catalogue import Catalogue, Steps, body_of, is_list, pointer_of, queried
@@ -19,10 +19,11 @@ from .exchange import Answer, Exchange, base_of, code_of
 from .findings import CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
-from .probes import Flaw, Probe, Roles, roles_in
+from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Probe, Roles, roles_in
 from .target import PERSON, Target
 
 _INVALID = (400, 422)
+_LISTS = ("list", "more", "filter")
 _REFUSED = {401: "auth", 403: "scope"}
 
 
@@ -34,7 +35,7 @@ class Run(Ledger):
         super().__init__(options.overlays, base_of(options.url), values=options.write)
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
-        self.target = Target(options, on_exchange)
+        self.target, self.showing.token = Target(options, on_exchange), options.token
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
@@ -67,7 +68,8 @@ class Judge:
         """Whether only one side has a record of this journey, or a change of one: figures and
         searches show it.
         """
-        self._departed: set[Steps] = set()  # places of values that are not as expected
+        # by the places of values that are not as expected, what was found to be their cause
+        self._departed: dict[Steps, Operation] = {}
 
     def findings(
         self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], took: float
@@ -82,7 +84,7 @@ class Judge:
         found = [*self._run.conformity.findings(exchange, probe.operation)]
         if 0 < answer.status < 500:
             found += self._status(probe, answer, twins[0])
-            if answer.is_success and twins[0].status == answer.status:
+            if answer.is_success and twins[0].is_success:
                 found += self._values(probe, answer, twins, took)
         found.sort(key=lambda each: RANKS[each.kind])
         chosen = []
@@ -107,14 +109,20 @@ class Judge:
             pointer = pointer_of(about, "responses")
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
-        tries = probe.learns.rpartition(": ")[2]
-        return Finding(kind, pointer, f"{about.id} · {title}.", expected, got, about.id, tries)
+        place, _, tries = probe.learns.rpartition(": ")
+        place = place if got is None else ""
+        title = f"{about.id} · {title}."
+        return Finding(kind, pointer, title, expected, got, about.id, place, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
         title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
+        if twin.status == 409:
+            title += f" ({twin.json()['message']})"
         got, expected = str(code_of(target.json())), str(code_of(twin.json()))
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in _INVALID else probe.suspect
+        if twin.status == 404 and probe.group == SETUP:
+            return  # the twins have refused to make what this removes
         if target.status == twin.status:
             if target.is_success or got == expected:
                 return
@@ -122,11 +130,13 @@ class Judge:
             title = f"{probe.learns}: {target.status} without the code {expected}"
         elif twin.is_success and target.is_success:
             kind = "wrong-status"
+        elif target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
+            kind = "api-key"
         elif twin.is_success:
             known = self._kinds.get(got, "stricter")
             kind = _REFUSED.get(target.status) or suspect or known
         elif target.is_success:
-            known = self._kinds.get(expected, "laxer")
+            known = self._kinds.get(expected, "rule" if twin.status == 409 else "laxer")
             kind = _REFUSED.get(twin.status) or suspect or known
         else:
             kind = suspect if suspect in _REFUSED.values() else "wrong-status"
@@ -143,10 +153,15 @@ class Judge:
         if probe.is_alone or body is None or not is_own or probe.suspect == "paging":
             return
         first, second = (twin.json() for twin in twins)
-        for each in self.comparing.differences(body, first, second, took):
+        found = [*self.comparing.differences(body, first, second, took)]
+        is_mixed = is_list(probe.operation) and bool(self._run.cleanup.spoiled)
+        has_others = self.has_strange or is_mixed or any(each.kind in _LISTS for each in found)
+        for each in found:
             is_figure = is_number(each.expected) and each.kind != "not-persisted"
-            if not (self.has_strange and is_figure):
-                yield self._differs(probe, target.status, each)
+            # what is there beside has been found as it was made, or not deleted
+            is_told = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
+            if not is_told and not (is_figure and has_others):
+                yield self._differs(probe, twins[0].status, each)
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
         kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
@@ -156,34 +171,44 @@ class Judge:
             name = next(iter(probe.query))
             where = queried(operation)[name][0]
             probe = replace(probe, about=operation, pointer=where, learns=f"filtered by {name}")
-        elif self._is_confirmed(probe.suspect, it):
+        elif self._is_confirmed(probe, it):
             kind = probe.suspect
         elif it.writer is not None:
-            where = below(body_of(it.writer), "properties", it.member)
-            probe = replace(probe, about=it.writer, pointer=where)
+            inside, writer = it.at[it.at.index(it.member) :], it.writer
+            where = within(self._run.document, body_of(writer), inside)[0]
+            if where.endswith("additionalProperties"):  # of a map, whose names are free
+                where = below(body_of(writer), "properties", it.member)
+            if writer != probe.about:  # an update must leave alone what it does not have
+                for kept in self._run.catalogue.resources.values():
+                    if kept.update == probe.about and kept.read is not None:
+                        writer = probe.about
+                writer = self._departed.get(it.at, writer)
+            probe = replace(probe, about=writer, pointer=where)
         else:
-            kind = "value" if kind == "list" else kind
+            kind = {"list": "value", "more": "value"}.get(kind, kind)
+            if kind == "value" and is_number(it.expected):
+                kind = "figures"
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
             where = within(self._run.document, root, it.at)[0]
             probe = replace(probe, about=operation, pointer=where)
-        self._departed.add(it.at)
+        self._departed.setdefault(it.at, probe.about)
         title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
         return self._found(kind, probe, expected, title, Got(member, it.got))
 
-    def _is_confirmed(self, suspect: str, difference: Difference) -> bool:
+    def _is_confirmed(self, probe: Probe, difference: Difference) -> bool:
         """Whether a value is what the probe has suspected, and not one that departs
         elsewhere too.
         """
-        match suspect:
-            case "lifecycle":  # else the state was written by its name
-                fields = {each.field for each in self._run.document.lifecycles.values()}
-                return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
-            case "figures":
-                return is_number(difference.expected)
-            case "idempotency":
-                return difference.kind == "reference" or difference.at not in self._departed
-        return bool(suspect) and difference.kind == "list"
+        if probe.suspect == "idempotency":
+            return difference.kind == "reference"
+        if probe.suspect != "lifecycle":
+            return bool(probe.suspect) and difference.kind in ("list", "more")
+        for each in self._run.document.lifecycles.values():
+            moves = [move for move in each.moves if probe.about.id in move.by]
+            if moves and difference.at[-1:] == (each.field,):
+                return difference.writer is None  # else the state was written by its name
+        return False
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:

@@ -3,25 +3,16 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
 from ...app import data_dir
-from ...contract.document import Document
+from ...contract.document import JSON, Document
 from ...contract.pointers import below, canonical, located
 from ...contract.source import unescaped
 from ...settings import Overlays
-from .conformity import Conformity
-from .findings import (
-    CLASSES,
-    GROUPS,
-    SEVERITY,
-    Divergence,
-    Finding,
-    Report,
-    listed,
-)
+from .conformity import Conformity, words
+from .findings import CLASSES, GROUPS, SEVERITY, Divergence, Finding, Report, listed
 from .showing import Showing
 from .where import Where
 
@@ -29,22 +20,10 @@ EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
 _FEWEST = 3
 _MISSING = "missing-operation"
+_CAUSES = ("filter", "sort", "not-persisted")
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
-_LISTING = {"filter": "ignores", "not-persisted": "does not store"}
-"""Classes whose divergences list parameters or members, each with its verb."""
-_REQUEST = ["request"]
-_PARTS = {
-    "parameters": _REQUEST,
-    "requestBody": _REQUEST,
-    "security": _REQUEST,
-    "x-scopes": _REQUEST,
-    "responses": ["response"],
-}
-"""The parts of `x-basis` to which members of an operation belong."""
-_WHOLE = ["method", "path"]
-_WORD = re.compile(r"[\w.-]+")
-_VARIES = re.compile(r"[0-9.]+ |than \w+|\b(?:above|below) the \w+")
+_VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
@@ -112,11 +91,12 @@ class Ledger:
         )
 
     def divergences(self) -> list[Divergence]:
-        """The divergences: first what costs data or money, then in the order of `CLASSES`.
+        """The divergences: first what the source document shows and what no backend may do, last
+        what is so everywhere; each time first what costs data or money.
 
-        - Findings of one class with the same cause are merged: what an operation does not store, or
-          refuses in the same words, the parameters that a list ignores, a check that bodies lack,
-          or parameters, else a line of the contract.
+        - Findings of one class with the same cause are merged: a check that bodies lack, or
+          parameters, what is refused in the same words, or a whole class with a `phrase`, else a
+          line of the contract.
         - A class found in more than half of its operations is one divergence. Its operations are
           those that were probed for it (`suspected`), else all that were probed.
         - Of a missing operation, nothing else is reported.
@@ -124,43 +104,37 @@ class Ledger:
         order = [*self.document.operations, ""]
         findings = [*self._settled()]
         findings.sort(key=lambda each: (order.index(each.operation), each.pointer))
-        classes: dict[str, dict[str, list[Finding]]] = {kind: {} for kind in SEVERITY}
+        causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+        everywhere = {kind for kind in CLASSES if self._is_everywhere(kind, findings)}
         for each in findings:
-            classes[each.kind].setdefault(self._cause(each), []).append(each)
-        found = []
-        for kind, causes in classes.items():
-            everything = [each for each in findings if each.kind == kind]
-            if self._is_everywhere(kind, everything):
-                causes = {EVERYWHERE: everything}
-            found += [self._divergence(*each) for each in causes.items()]
-        return found
+            cause = EVERYWHERE if each.kind in everywhere else self._cause(each)
+            causes[each.kind, cause].append(each)
+        found = [self._divergence(cause, merged) for (_, cause), merged in causes.items()]
+        return sorted(found, key=_rank)
 
     def _settled(self) -> Iterator[Finding]:
-        """The findings by what all of them together show."""
+        """The findings by what all of them together show.
+
+        What a list ignores it does not check, and what is not stored answers lack.
+        """
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
-        ignored, lost = set[tuple[str, str]](), dict[tuple[str, str], Finding]()
-        members = [(each, self._member(each)) for each in self.findings]
-        for each, member in members:
-            if each.kind in ("filter", "sort") and member.startswith("?"):
-                ignored.add((each.operation, member))
-            elif each.kind == "not-persisted":
-                lost[self._tag(each), member] = each
-        for each, member in members:
-            operation = each.operation
-            if operation in missing and each.kind != _MISSING:
+        opened = {each.operation for each in self.findings if each.kind == "auth"}
+        causes = {self._of(each): each for each in self.findings if each.kind in _CAUSES}
+        for each in self.findings:
+            is_missing = each.operation in missing
+            is_opened = each.kind == "scope" and each.operation in opened
+            if is_missing is not (each.kind == _MISSING) or is_opened:
                 continue
-            is_there = operation in there and each.target.status == 404
-            if is_there and each.kind == _MISSING:
-                title = f"{operation} refuses an unknown record with 404 and no code."
-                where = f"{each.pointer}/responses/404/x-codes"
-                each = replace(each, kind="error-code", pointer=where, title=title)
-            elif each.kind == "schema" and each.pointer.endswith(f"/properties/{member}"):
-                # what answers lack may not be stored
-                each = lost.get((self._tag(each), member), each)
-            elif each.kind == "laxer" and (operation, member) in ignored:
-                each = replace(each, kind="filter")
-            yield each
+            member = self._member(each)
+            is_lacking = each.kind == "schema" and each.pointer.endswith(f"/properties/{member}")
+            is_unchecked = each.kind == "laxer" and member.startswith("?")
+            yield causes.get(self._of(each), each) if is_lacking or is_unchecked else each
+
+    def _of(self, finding: Finding) -> tuple[str, str]:
+        """The member of a kind of record, or the parameter of a list, that a finding is about."""
+        member = self._member(finding)
+        return finding.operation if member.startswith("?") else self._tag(finding), member
 
     def _tag(self, finding: Finding) -> str:
         operation = self.document.operations.get(finding.operation)
@@ -179,82 +153,111 @@ class Ledger:
 
     def _cause(self, finding: Finding) -> str:
         """What findings of one class have in common that are one divergence."""
-        line = canonical(self.document, finding.pointer)
         member = self._member(finding)
         match finding.kind:
-            case "idempotency":
-                return ""
-            case "uniqueness" if member:
+            case "figures" if member:
                 return member
-            case "lifecycle" if " while " in finding.tries:
-                return finding.tries.partition(" while ")[2]
-            case "laxer" if finding.expected.status == 409:  # a rule between several members
-                return _words(finding.expected.excerpt)
-            case "laxer":
-                check = _VARIES.sub("", finding.tries).strip() or "bounds"
-                return "parameters" if member.startswith("?") else check
+            case "schema" if finding.pointer.endswith("/format"):
+                return finding.title.rpartition(" that is ")[2]
+            case "rule":
+                return words(finding.expected.excerpt)
+            case "laxer" | "incomplete":
+                check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
+                return "a wrong parameter" if member.startswith("?") else check
             case "stricter":  # whatever was sent
-                return f"{finding.operation} {_words(finding.target.excerpt)}"
-            case "not-persisted" | "not-deleted":
+                return f"{finding.operation} {words(finding.target.excerpt)}"
+            case "wrong-status":
+                return f"{finding.target.status}, not {finding.expected.status}"
+            case "not-persisted":
+                return self._tag(finding) if self._basis(finding) == "documented" else ""
+            case "not-deleted" | "scope":
                 return finding.operation
-            case "filter" if member:
-                return f"{finding.operation} parameters"
-        return line
+        is_one = "phrase" in CLASSES[finding.kind]
+        return "" if is_one else canonical(self.document, finding.pointer)
+
+    def _name(self, finding: Finding) -> str:
+        """What a title names of a finding beside its operation."""
+        if finding.kind == "lifecycle":
+            is_move = finding.group == "transitions"
+            return finding.tries.removeprefix(f"{finding.operation} ") if is_move else ""
+        return finding.place or self._member(finding).removeprefix("?")
 
     def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:
         """Whether a class was found in more than half of the operations in which it can be."""
         among = self.groups.keys() & self.suspected.get(kind, self.groups.keys())
-        shown = among & {each.operation for each in findings}
+        shown = among & {each.operation for each in findings if each.kind == kind}
         is_often = len(shown) >= _FEWEST and 2 * len(shown) > len(among)
         return is_often and not CLASSES[kind].get("by_line")
 
     def _divergence(self, cause: str, findings: list[Finding]) -> Divergence:
-        shown, found = findings[0], {each.operation for each in findings}
-        known = f"{shown.kind}\n{cause}".encode("utf-8", "surrogatepass")
+        shown, members = findings[0], defaultdict[str, dict[str, None]](dict)
+        for each in findings:
+            members[each.operation].setdefault(self._name(each))
+        parts = []
+        for name, inner in members.items():
+            parts.append(f"{name} {', '.join(filter(None, inner))}".strip())
+        known = [shown.kind, cause, *(() if cause else parts)]
+        title = shown.title.removesuffix(".")
+        phrase = CLASSES[shown.kind].get("phrase", "").format(cause=cause)
+        if phrase and (len(parts) > 1 or "," in parts[0]):
+            named = parts if "costs" in CLASSES[shown.kind] else [listed(parts, "; ")]
+            title = f"{phrase}: {'; '.join(named)}"
         return Divergence(
-            fingerprint=blake2b(known, digest_size=16).hexdigest(),
-            operations=[name for name in self.document.operations if name in found],
-            title=self._title(cause, findings),
+            fingerprint=blake2b(
+                "\n".join(known).encode("utf-8", "surrogatepass"), digest_size=16
+            ).hexdigest(),
+            operations=[name for name in self.document.operations if name in members],
+            title=f"{EVERYWHERE}: {title}" if cause == EVERYWHERE else title,
             basis=self._basis(shown),
             line=self._where.line(shown.pointer),
             findings=findings,
         )
 
-    def _title(self, cause: str, findings: list[Finding]) -> str:
-        """One title for findings with one cause."""
-        shown, where = findings[0], f"{EVERYWHERE}: " if cause == EVERYWHERE else ""
-        names = dict.fromkeys(map(self._member, findings))
-        if shown.kind in _LISTING and len(names) > 1:
-            listing = listed([name.removeprefix("?") for name in names if name])
-            return f"{shown.operation} {_LISTING[shown.kind]} {listing}"
-        return where + shown.title.removesuffix(".")
-
     def _basis(self, shown: Finding) -> str:
-        """The source document shows requests and answers, but no rules."""
+        """The source document shows requests and answers, but no rules; and that no other answer
+        than that of the creation has the private key.
+        """
+        if shown.kind == "leaked-secret" and "/ApiKey/" in shown.pointer:
+            return "documented"
         is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
         if is_refusal or CLASSES[shown.kind].get("always_assumed"):
             return "assumed"
-        return basis_of(self.document, shown.pointer)
+        return basis_of(self.document, shown.pointer, shown)
 
 
-def basis_of(document: Document, pointer: str) -> str:
+def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
+    kind, is_shown = divergence.kind, divergence.basis == "documented"
+    is_certain = is_shown or bool(CLASSES[kind].get("certain"))
+    # who accepts every credential is no matter of assumptions
+    is_everywhere = divergence.title.startswith(EVERYWHERE) and kind != "auth"
+    return is_everywhere and not is_certain, not is_certain, SEVERITY.index(kind)
+
+
+def basis_of(document: Document, pointer: str, finding: Finding | None = None) -> str:
     """`documented` if the source document shows what a pointer leads to in full, else `assumed`.
 
     The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
-    operation. A part with an entry in `x-basis-notes` is assumed in part, most often its bounds.
+    operation. A part with an entry in `x-basis-notes` is assumed in part, most often its bounds:
+    they say nothing about what is stored. What an answer has around a record is shown only of the
+    operations whose responses are.
     """
     place = canonical(document, pointer)
     holder, is_member, member = place.rpartition("/properties/")
     parts = [member.partition("/")[0]]
     if not is_member:
         steps = unescaped(place)
-        holder, parts = below("#", *steps[:3]), _PARTS.get("".join(steps[3:4]), _WHOLE)
+        holder, parts = below("#", *steps[:3]), ["method", "path"]
+        if len(steps) > 3:
+            parts = ["response" if steps[3] == "responses" else "request"]
     node = document.resolve(located(document, holder)[1]) or {}
     basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
+    is_stored = finding is not None and finding.kind == "not-persisted"
+    if is_stored or pointer.endswith(("/type", "/format")):
+        notes = {}
+    operation = document.operations.get("" if finding is None else finding.operation)
+    if operation is not None and is_member and "id" not in node.get("properties", {}):
+        around = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
+        if holder in around and "response" not in operation.raw.get("x-basis", {}):
+            return "assumed"
     is_shown = all(basis.get(part) == "documented" and part not in notes for part in parts)
     return "documented" if is_shown else "assumed"
-
-
-def _words(text: str) -> str:
-    """A refusal without ids and instants, which no two answers share."""
-    return " ".join(word for word in _WORD.findall(text) if not any(map(str.isdigit, word)))

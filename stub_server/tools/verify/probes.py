@@ -23,7 +23,7 @@ from .catalogue import (
 )
 from .exchange import Answer
 from .options import Options
-from .variants import CNPJ, UNKNOWN_ID, Variants
+from .variants import CNPJ, UNKNOWN_ID, Variants, uneven
 
 GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong credential"
 """Roles of the credential of a request: the caller's, none, and an invalid one.
@@ -107,7 +107,9 @@ class Seen(NamedTuple):
         return self.target.is_success and self.twin.is_success
 
 
-Asked = Probe | Flaw
+PAUSE = 2.0
+"""Asked for seconds, a walk waits: a change is dated then later than what it changes."""
+Asked = Probe | Flaw | float
 Journey = Generator[Asked, Seen, None]
 """Yields probes in order, on records of its own, and is sent what each was answered."""
 
@@ -392,6 +394,8 @@ class Builder:
             return [placeholder(role)] if is_list else placeholder(role)
         if isinstance(value, Mapping):
             return {inner: self._own(other, (*place, inner)) for inner, other in value.items()}
+        if isinstance(value, float):
+            return uneven(value)
         own = self.variants.value(name, value) if isinstance(value, str) else None
         if own is not None and len(place) > 1:
             own = self._of_parts.setdefault(place, own)

@@ -48,6 +48,8 @@ class Showing:
         """
         self._document, self._base_url, self._values = document, base_url, values
         self._redactor = Redactor(document, further_names=_SECRETS_OF_BACKENDS)
+        self.token = ""
+        """The credential that commands call `$TOKEN`; another one is `$OTHER_KEY`."""
 
     def redacted(self, exchange: Exchange) -> Exchange:
         """The exchange without secrets, and without the credentials of its request
@@ -98,8 +100,9 @@ class Showing:
         curl = command(
             method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
         )
-        if curl and token:
-            curl += ' -H "Authorization: Bearer $TOKEN"'  # which a shell reads
+        if curl and token:  # a variable, which a shell reads
+            name = "TOKEN" if self.token in ("", *_credentials(request.headers)) else "OTHER_KEY"
+            curl += f' -H "Authorization: Bearer ${name}"'
         return Shown(method, path, curl or "")
 
     def finding(

@@ -64,6 +64,13 @@ class Variant(NamedTuple):
     place: Steps
     is_accepted: bool
 
+    @property
+    def suspect(self) -> str:
+        """The class of a divergence if the value is accepted."""
+        if self.value is GONE:
+            return "incomplete"
+        return "reference" if self.value in (UNKNOWN_ID, [UNKNOWN_ID]) else ""
+
 
 class _Try(NamedTuple):
     """A value, what it tries, and the keyword of the schema that decides about it."""
@@ -268,7 +275,7 @@ class Variants:
             return self._long(node.get("format"), size)
         several = usual or self._entries(node)
         if not node.get("uniqueItems"):
-            several = several[:1] * size
+            several = [each for each in several[:1] if _named(each) == each] * size
         return several[:size] if size <= len(several) and None not in several else None
 
     def _entries(self, node: Json) -> list[Any]:
@@ -318,7 +325,7 @@ class Variants:
         """Values that no limit suggests."""
         match node.get("type"):
             case "number":
-                yield (old or 0) + max(node.get("multipleOf", 1), 1)
+                yield uneven((old or 0) + max(node.get("multipleOf", 1), 1))
             case "array":
                 items = self._resolve(node["items"])
                 yield [option for option in self.options(items) if option not in (old or ())][:2]
@@ -344,6 +351,15 @@ class Variants:
                     later,
                     *_TEXTS,
                 )
+
+
+def uneven(amount: float) -> float:
+    """An amount at least as large, of which a backend loses a cent that cuts off where it should
+    round.
+    """
+    while int(amount * 100) == round(amount * 100):
+        amount = round(amount + 0.01, 2)
+    return amount
 
 
 def _rule(node: Json, pointer: str, keyword: str) -> str:

@@ -11,9 +11,10 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from ...contract.document import JSON
-from .catalogue import pointer_of, record_of
+from ...contract.source import fixture
+from .catalogue import is_list, leave_out, pointer_of, record_of
 from .cleanup import Made
-from .exchange import Answer, Exchange, Request, bearer
+from .exchange import Answer, Exchange, Request, bearer, code_of
 from .findings import Finding
 from .judging import Judge, Run
 from .probes import (
@@ -36,8 +37,9 @@ from .target import TRIES
 from .twin import Fork
 
 _PAUSES = (0.1, 0.3, 0.6, 1.0)  # seconds before a read is repeated
-_SETTLING = ("not-persisted", "not-deleted", "figures", "filter", "value", "stricter")
+_SETTLING = ("not-persisted", "not-deleted", "figures", "filter", "value", "default", "stricter")
 """Classes that a read may find only because a change does not show yet."""
+_FULL = {*fixture("verify.yaml")["full"]}
 _ROLES = {"id": "{}", "private_key": "{} secret", "public_key": "the public key"}
 """The roles that members of a new record play."""
 
@@ -60,17 +62,14 @@ class Walk:
         for role, text in ((NONE, ""), (WRONG, "verify.no.credential"), (UNKNOWN, run.unknown_id)):
             self._roles.play(role, Names(text, text, text))
 
-    async def go(self, journeys: Iterable[Journey]) -> None:
+    async def go(self, journeys: Iterable[Journey]) -> bool:
         """Send the probes of each journey in order, until the target's records are no longer what
-        the twins' are.
-
-        The next journey begins with new records then.
+        the twins' are: then it is False.
         """
         for journey in journeys:
-            self._judge.has_strange = False
             if not await self._journey(journey) or self._judge.has_strange:
-                await self._run.cleanup.remove(self._made)  # some kinds are limited in number
-                self._builder.begin_anew()
+                return False
+        return True
 
     async def _journey(self, journey: Journey) -> bool:
         """Whether it came to its end."""
@@ -78,7 +77,9 @@ class Walk:
         try:
             while True:
                 asked = journey.send(seen)
-                if isinstance(asked, Flaw):
+                if isinstance(asked, float):
+                    await asyncio.sleep(asked)
+                elif isinstance(asked, Flaw):
                     self._run.findings.append(self._judge.flaw(asked, *self._last))
                 else:
                     seen = await self._step(asked)
@@ -159,6 +160,8 @@ class Walk:
             first, second = await asyncio.gather(
                 *(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True))
             )
+        if {code_of(answer.json()), code_of(first.json())} & _FULL:  # one has made more
+            raise _Departed
         took = answer.seconds + monotonic() - began
         operation = probe.operation
         if first.is_success and answer.is_success and isinstance(probe.body, dict):
@@ -177,7 +180,7 @@ class Walk:
         if operation.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.options.settle
             for pause in _PAUSES:
-                if not findings or monotonic() + pause > until or findings[0].kind not in _SETTLING:
+                if monotonic() + pause > until or not self._may_settle(findings):
                     break
                 await asyncio.sleep(pause)
                 answer = await self._ask(probe, requests[0])
@@ -190,11 +193,23 @@ class Walk:
         self._learn(probe, seen, second)
         return seen
 
+    def _may_settle(self, findings: list[Finding]) -> bool:
+        """Whether a change that does not show yet may be why, and not what was found before."""
+        if not findings or findings[0].kind not in _SETTLING:
+            return False
+        known = {(each.kind, each.pointer) for each in self._run.findings}
+        return (findings[0].kind, findings[0].pointer) not in known
+
     async def _ask(self, probe: Probe, request: Request) -> Answer:
         """Send a request to the target, and note what it has made."""
-        operation = probe.operation
+        operation, spoiled = probe.operation, self._run.cleanup.spoiled
         if operation.method == "GET":
-            return await self._run.target.send(request, TRIES)
+            answer = await self._run.target.send(request, TRIES)
+            body = answer.json()
+            if body is None or not spoiled or not is_list(operation):
+                return answer
+            leave_out(body, spoiled)
+            return answer._replace(body=orjson.dumps(body))
         self._run.unanswered += 1
         answer = await self._run.target.send(request)
         self._run.cleanup.note(self._made, operation, answer)
@@ -234,6 +249,8 @@ class Walk:
         own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
         if not isinstance(own, str):
             return
+        if operation.method != "GET" and not seen.twin.is_success:
+            self._run.cleanup.spoiled.add(own)
         if known not in (None, own):
             self._judge.has_strange = True
         is_update = self._builder.changed_by(operation) is not None

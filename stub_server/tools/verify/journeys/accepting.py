@@ -7,7 +7,7 @@ from ....contract.document import JSON, Operation
 from ....contract.pointers import below
 from ....core.record import Body
 from ..catalogue import body_of, pointer_of
-from ..probes import QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
+from ..probes import PAUSE, QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
 from ..variants import Variant, applied
 from .listing import listed
 
@@ -40,9 +40,9 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
     made, changed = builder.catalogue.made_by(operation), builder.changed_by(operation)
     properties, variants, schema = builder.properties(operation), builder.variants, operation.body
     smallest, group = variants.smallest(schema, body), "accepts"
-    full, stored = smallest, Body()
+    full, stored, is_dated = smallest, Body(), changed is None
     if changed is not None:
-        yield from builder.ready(changed)
+        yield from builder.ready(changed, **builder.body(changed.create))
         group, stored = "persists", builder.present[changed.role]
 
     def another(name: str) -> Any:
@@ -59,7 +59,12 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
         if name in smallest or few[name] is None or not variants.accepts(schema, few):
             continue
         where = below(body_of(operation), "properties", name)
+        if changed is not None:  # what is left out must stay
+            yield from builder.ready(changed, **builder.body(changed.create))
+        if not is_dated:
+            yield PAUSE
         seen = yield builder.write(operation, few, f"{name} alone", where, group=group)
+        is_dated |= seen.is_alike
         if changed is not None:
             stored = builder.present.get(changed.role, {})
         next_one = another(name)
@@ -92,6 +97,8 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
         return builder.probe(operation, group, learns, pointer, body=body, headers=headers, **more)
 
     makes = "" if made is None else f"{made.role} more"
+    longest = operation.parameters[number].schema["maxLength"]
+    yield probe("rejects", f"{_KEY}: above the maxLength", body, "k" * (longest + 1))
     body, other = builder.variants.renewed(body), builder.body(operation)
     seen = yield probe("persists", f"with an {_KEY}", body, key, makes=makes)
     if not seen.is_alike:
@@ -121,7 +128,8 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
     for variant in variants:
         if not variant.is_accepted:
             sent = applied(body, [variant])
-            yield builder.write(operation, sent, variant.tries, variant.pointer, group="rejects")
+            asked = {"group": "rejects", "suspect": variant.suspect}
+            yield builder.write(operation, sent, variant.tries, variant.pointer, **asked)
     for group in builder.variants.groups(schema, body, accepted):
         yield from _together(builder, operation, body, group)
     builder.present.pop(role, None)

@@ -3,6 +3,7 @@ whatever there is.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
@@ -22,10 +23,11 @@ from ..probes import (
     query_text,
     roles_in,
 )
-from ..variants import UNKNOWN_ID, Variant
+from ..variants import UNKNOWN_ID, Variant, uneven
 
 _PAGES = (1, 2, 3)
-_SHOWN = 100  # entries of a list that are looked at
+_TIMES = 4
+_SHOWN = 50  # entries of a list that are looked at: fewer than the most of a page
 _EACH = 2  # records that are read by their ids
 _ALL = {"limit": str(_SHOWN)}
 
@@ -60,7 +62,9 @@ def listed(builder: Builder, operation: Operation) -> Journey:
         return
     create, more = resource.create, f"{resource.role} more"
     yield from builder.ready(resource)
-    others = {more: builder.body(create), f"{resource.role} third": builder.plain(create)}
+    third = builder.plain(create)
+    third |= {name: uneven(value + 1) for name, value in third.items() if type(value) is float}
+    others = {more: builder.body(create), f"{resource.role} third": third}
     for makes, body in others.items() if resource.delete or more not in builder.present else ():
         yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
     yield from _lists(builder, operation, narrowed, builder.present[resource.role])
@@ -108,19 +112,23 @@ def _lists(
 
     seen = yield asked("the whole list", "filter")
     every = entries_of(seen.target.json())
-    pages: list[Any] = []
-    for number in _PAGES:
-        page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
-        pages += entries_of(page.target.json())
-    if _ids(pages) != _ids(every)[: len(_PAGES)]:
-        again = yield asked("the whole list again", "filter")
-        if _ids(entries_of(again.target.json())) == _ids(every):
-            expected = "the entries of the list, in its order"
-            yield Flaw("paging", "the pages together are not the list", expected)
+    for _ in range(_TIMES):  # others may change the list meanwhile
+        pages: list[Any] = []
+        for number in _PAGES:
+            page = yield asked(f"page {number} with limit 1", "paging", page=str(number), limit="1")
+            pages += entries_of(page.target.json())
+        if _ids(pages) == _ids(every)[: len(_PAGES)]:
+            break
+        seen = yield asked("the whole list again", "filter")
+        every = entries_of(seen.target.json())
+    else:
+        expected = "the entries of the list, in its order"
+        yield Flaw("paging", "the pages together are not the list", expected)
     past = yield asked("a page past the end", "paging", page="1000")
     if len(every) < _SHOWN and entries_of(past.target.json()):
         yield Flaw("paging", "a page past the end has entries", "no entries")
-    if seen.has_departed:
+    if seen.has_departed:  # it cannot be narrowed
+        yield from _anything(builder, listing)
         return
     values: list[tuple[str, str]] = []
     for name, (pointer, schema) in queried(listing).items():
@@ -130,11 +138,16 @@ def _lists(
                 yield _value(builder, listing, name, each)
                 continue
             value = query_text(each.value)
-            found = yield asked(each.tries, suspect, each.pointer, **{name: value})
+            shows = not any(_matches(entry, name, value) is None for entry in every)
+            probe = asked(each.tries, suspect, each.pointer, **{name: value})
+            found = yield replace(probe, narrowed=not (shows or is_alone))
+            entries = entries_of(found.target.json())
             if name == "sort":
-                yield from _missorted(value, every, entries_of(found.target.json()), is_alone)
-            elif is_alone:
-                yield from _misfiltered(name, value, every, entries_of(found.target.json()))
+                yield from _missorted(value, every, entries, is_alone)
+                continue
+            flaw = _misfiltered(name, value, every, entries, is_alone) if shows else None
+            if flaw is not None:
+                yield flaw
             elif not found.has_departed:
                 values.append((name, value))  # else its pairs would depart for the same cause
     for (first, value), (second, other) in pairwise(values if not is_alone else ()):
@@ -157,16 +170,19 @@ def _missorted(option: str, every: list[Any], found: list[Any], is_alone: bool) 
         yield Flaw("sort", title, f"entries by {option}")
 
 
-def _misfiltered(name: str, value: str, every: list[Any], found: list[Any]) -> Iterator[Flaw]:
+def _misfiltered(
+    name: str, value: str, every: list[Any], found: list[Any], is_alone: bool
+) -> Flaw | None:
     """What is wrong with the entries that are found by a value, by those of the whole list."""
-    is_whole = len(every) < _SHOWN
+    matching = {entry["id"] for entry in every if _matches(entry, name, value)}
+    lacking = matching - {*_ids(found)} if len(every) < _SHOWN else ()
     if any(_matches(entry, name, value) is False for entry in found):
         wrong = "an entry that does not match"
-    elif is_whole and not found and any(_matches(entry, name, value) for entry in every):
-        wrong = "nothing, though an entry matches"
+    elif lacking and not (is_alone and found):  # others may delete one
+        wrong = "fewer entries than match"
     else:
-        return
-    yield Flaw("filter", f"a value of {name} lists {wrong}", "entries that match")
+        return None
+    return Flaw("filter", f"a value of {name} lists {wrong}", "entries that match")
 
 
 def _matches(entry: Any, name: str, value: str) -> bool | None:

@@ -33,7 +33,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
             "case": value.upper(),
         }
         for operation in filter(None, (resource.create, resource.update)):
-            others = builder.body(operation) if operation == resource.create else {}
+            others = builder.plain(operation) if operation == resource.create else {}
             for ignored in ("", *key.ignores):
                 yield builder.probe(
                     operation,
@@ -42,6 +42,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
                     below(body_of(operation), "properties", member),
                     path=operation.path.replace(f"{{{resource.key}}}", f"{{{resource.role} more}}"),
                     body={**others, member: spelled[ignored]},
+                    suspect="uniqueness",
                 )
 
 
@@ -109,7 +110,8 @@ def _while(
             return
     when = f"while {holder.role} is {state}" if state is not None else f"that has {record.role}"
     for operation, body in ways:
-        learns = f"{operation.id}{f' {body}' if body else ''} {f'from {state}' if is_own else when}"
+        sent = "".join(f" {name}={value}" for name, value in (body or {}).items())
+        learns = f"{operation.id}{sent} {f'from {state}' if is_own else when}"
         yield _move(builder, operation, learns, body)
     if not is_own:  # some kinds are limited in number
         for role in reversed([*builder.present]):
