@@ -53,7 +53,7 @@ def until(url: str, path: str, wanted: int, said: str = "") -> None:
 
 def is_served(url: str) -> bool:
     try:
-        httpx2.get(f"{url}/_sandbox/health", timeout=8, verify=NO_TLS)
+        httpx2.get(f"{url}/_sandbox/health", timeout=2, verify=NO_TLS)
     except httpx2.TimeoutException:
         return False
     except httpx2.TransportError:
