@@ -139,7 +139,8 @@ class Event(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it keeps in memory."""
-        return EVENT_OVERHEAD + len(self.resource) + len(self.hidden)
+        beside = orjson.dumps(self.extras.others)
+        return EVENT_OVERHEAD + len(self.resource) + len(self.hidden) + len(beside)
 
     def payload(self) -> bytes:
         """The webhook body: compact JSON, the resource under its singular key, hidden

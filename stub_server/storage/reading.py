@@ -19,7 +19,7 @@ from ..core.timers import Timer
 from ..engine.lists import Ends, Event, Queue, ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
-from ..engine.tables.store import Merchant, Store
+from ..engine.tables.store import MOST_MERCHANTS, Merchant, Store
 from ..engine.tables.table import encoded, place
 from .fitting import Fitting
 from .lines import written
@@ -93,6 +93,8 @@ class Reader:
         """Read a line. Raises BadFile."""
         try:
             self._read(kind, body)
+            if len(self.sandbox.stores) > MOST_MERCHANTS:  # 200 bytes of one take 40 KB
+                raise damaged(f"more than {MOST_MERCHANTS} merchants")
         except BadFile:
             raise
         except MISFITS as error:

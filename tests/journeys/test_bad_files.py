@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
+from uuid import uuid4
 
 import httpx2
 import orjson
@@ -155,6 +156,13 @@ def _behind(file: bytes) -> bytes:
     )
 
 
+def _of_many_merchants(file: bytes) -> bytes:
+    """300 bytes of a line made tables of 40 KB: 110 KB of a file took 1.5 GB."""
+    found = lines(file)
+    merchant = next(body for kind, body in found if kind == "merchant")
+    return sealed([*found, *(("merchant", merchant | {"id": str(uuid4())}) for _ in range(100))])
+
+
 PLACES: dict[str, tuple[Spoil, str]] = {
     "an event of 900 levels": (
         _set("event", extras={"names": [], "others": [["a", _nested(900)]]}),
@@ -233,6 +241,8 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _set("event", extras={"names": ['x"y'], "others": []}),
         "event.extras.names.0: ",
     ),
+    "a long project of an event": (_set("event", project_id="x" * 4_000), "event.project_id: "),
+    "too many merchants": (_of_many_merchants, "more than 100 merchants"),
     "members of nothing": (
         _set("event", extras={"names": ["metadata"], "others": []}, hidden=None),
         "refers to a missing part",

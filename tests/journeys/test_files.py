@@ -211,6 +211,10 @@ def test_an_import_says_what_it_replaces_and_begins_a_journal(
     assert "step_not_kept" == there.control.post("/rewind", json={"to_request": old}).json()["code"]
 
 
+_ID = "6b0ad62c-54f5-4c6e-9d0a-3f2c8d1a7e90"
+SOMEBODY = {"kind": "jwt", "key_id": None, "subject": _ID, "merchant_id": _ID}
+
+
 @pytest.mark.parametrize(
     "odd",
     [
@@ -218,13 +222,20 @@ def test_an_import_says_what_it_replaces_and_begins_a_journal(
         {"path": ".evil.example/v2/customers"},
         {"status": 99},
         {"caller": {"kind": "jwt", "key_id": None, "claims": {}, "subject": "x"}},
+        {"caller": SOMEBODY | {"claims": {"rest": [[]]}}},
+        {"caller": SOMEBODY | {"claims": {"rest": "x" * 4_097}}},
+        {"code": "x" * 1_001},
+        {"simulated": "x" * 1_001},
+        {"operation": "x" * 1_001},
     ],
-    ids=str,
+    ids=lambda odd: str(odd)[:60],
 )
 def test_a_recording_of_requests_that_nobody_sends_is_refused(
     here: Sandbox, there: Sandbox, odd: Json
 ) -> None:
-    """The command that sends the first two again would give a token to another machine."""
+    """The command that sends the first two again would give a token to another machine, and the
+    last ones took memory that no limit counted.
+    """
     file = changed(exported(here.control, requests=True), "request", lambda each: each.update(odd))
     answer = there.control.post("/import", content=file, headers=HEADERS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"])

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from stub_server.core.clock import parse_iso
-from stub_server.operations.control.sandbox import MOST_MERCHANTS
+from stub_server.engine.tables.store import MOST_MERCHANTS
 
 from ..support import forge, refusal
 from ..support.live import NO_TLS, Live

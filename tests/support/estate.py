@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import httpx2
 
-from stub_server.operations.control.sandbox import MOST_MERCHANTS
+from stub_server.engine.tables.store import MOST_MERCHANTS
 
 from . import make
 from .contract import document

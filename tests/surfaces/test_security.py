@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stub_server.contract import source
 from stub_server.engine import deliveries, kept, lists
-from stub_server.operations.control.sandbox import MOST_MERCHANTS
+from stub_server.engine.tables.store import MOST_MERCHANTS
 from stub_server.server import server as waiting
 from stub_server.server.layers.validation import DEEPEST, MOST_VALUES
 from stub_server.server.protocol import LARGEST_HEAD, Limits

@@ -22,6 +22,9 @@ def restriction(projects: Collection[str]) -> str:
     return ",".join(sorted(projects))
 
 
+MOST_MERCHANTS = 100  # of a sandbox
+
+
 @dataclass(frozen=True, slots=True)
 class Merchant:
     """Who owns a store.

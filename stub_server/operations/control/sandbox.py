@@ -10,6 +10,7 @@ from ...core.problem import Conflict, Unavailable
 from ...core.record import Body
 from ...core.slices import Sliced
 from ...engine.laws import checking
+from ...engine.tables.store import MOST_MERCHANTS
 from ...server import reply
 from ...server.metrics import MEDIA, exposition
 from ...server.reply import Reply
@@ -19,8 +20,6 @@ from ...server.work import Work
 from ...version import __version__
 from ...webhooks.advancing import counts
 from .turns import own_turn
-
-MOST_MERCHANTS = 100
 
 
 def get_health(work: Work) -> Reply:
