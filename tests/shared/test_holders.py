@@ -2,6 +2,7 @@
 same, and soon.
 """
 
+import asyncio
 import json
 import select
 import signal
@@ -17,6 +18,11 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
+
+from stub_server.app import create_app
+from stub_server.server.sandboxes.entry import Entry
+from stub_server.settings import Settings
+from stub_server.storage.database import Kept, Session
 
 from ..support.live import NO_TLS
 from ..support.make import created, customer_body
@@ -409,3 +415,36 @@ def test_a_sandbox_that_is_being_opened_delays_no_other(postgres: Postgres) -> N
 def test_a_name_that_no_database_takes_is_unknown(pair: Pair) -> None:
     answer = httpx2.get(f"{pair.other.url}/s/a%00b/v2/plans", verify=NO_TLS)
     assert (404, "sandbox_not_found") == (answer.status_code, answer.json()["code"])
+
+
+@pytest.mark.promise("rotation-one-several-servers-holds")
+def test_a_sandbox_that_was_opened_under_a_lease_that_ended_is_opened_again(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server may have changed it: it answered as before, also to ended credentials."""
+    with postgres.database() as url:
+        with Process("--store", url, *FLAGS) as server:
+            with server.control("moved") as control:
+                control.get("/credentials").raise_for_status()
+            server.stop()
+        persistence = create_app(Settings(store=url)).sandboxes.persistence
+        factory, store = persistence.factory, persistence.store
+        opened, read = list[str](), factory.open
+
+        def slowly(session: Session, number: int, kept: Kept, holder: int) -> object:
+            found = read(session, number, kept, holder)
+            opened.append(kept.name)
+            if len(opened) == 1:
+                session.run("update processes set until = clock_timestamp() where id = ?", holder)
+                end = time.monotonic() + PATIENCE
+                while store.holder == holder and time.monotonic() < end:
+                    time.sleep(0.05)
+            return found
+
+        monkeypatch.setattr(factory, "open", slowly)
+        try:
+            entry = asyncio.run(persistence.open("moved"))
+        finally:
+            persistence.close()
+    assert isinstance(entry, Entry)
+    assert ["moved", "moved"] == opened

@@ -79,11 +79,15 @@ class Persistence(Commits):
         Raises Unavailable, and StoreError for one that is damaged.
         """
         found: tuple[Stored, Sequence[Snapshot]] | str | None
+        holder = self.store.holder
         found = await self.query(lambda session: self.store.claim(session, name))
         if found is None:
             found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
+        if holder != self.store.holder:  # the lease ended meanwhile: another may have changed it
+            return await self.open(name)
+        self.check_lease()
         return self._entry(*found)
 
     def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
