@@ -25,7 +25,7 @@ from .tables.store import Merchant, Usage
 from .tables.table import size_of
 
 OVERHEAD = 700  # bytes of a step besides what it names
-OVERHEAD_EACH = 200  # of an event or a timer
+OVERHEAD_EACH = 200  # of an event, a timer, a part, or the usage of a key
 
 
 class SandboxSettings(NamedTuple):
@@ -140,8 +140,9 @@ class Part(NamedTuple):
     ) -> Part:
         """A part of these changes, of which deletions come last, as files have them."""
         ordered = sorted(changes, key=Change.deletes)
-        size = sum([change.size for change in ordered])
-        return cls(merchant, opens, closes, tuple(ordered), tuple(used), size)
+        kept = tuple(used)
+        size = sum([change.size for change in ordered]) + OVERHEAD_EACH * (1 + len(kept))
+        return cls(merchant, opens, closes, tuple(ordered), kept, size)
 
     @property
     def mirrored(self) -> Part:

@@ -194,7 +194,7 @@ def traces_of(
             is_control=body["path"].startswith("/_sandbox"),
             size=_OVERHEAD,
         )
-        for step in made[trace.id]:
+        for step in made.pop(trace.id, ()):
             trace.note(step)
         if body["caller"] is not None:
             trace.caller = Identity(**body["caller"])

@@ -255,7 +255,7 @@ class Reader:
         opened = {part.merchant.id for part in parts if part.opens}
         closed = {part.merchant.id for part in parts if part.closes}
         left = (there | opened) - closed
-        is_right = len(changed) == len(parts) and not there & opened
+        is_right = len(changed) == len(parts) and not (there | closed) & opened
         if not restores:
             is_right = is_right and len(parts) == 1 and not closed
         if not is_right or self.sandbox.origin.home not in left:

@@ -242,6 +242,14 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "event.extras.names.0: ",
     ),
     "a long project of an event": (_set("event", project_id="x" * 4_000), "event.project_id: "),
+    "many members of an event": (
+        _set("event", extras={"names": ["metadata"] * 101, "others": []}),
+        "event.extras.names: ",
+    ),
+    "a long key of a saved reply": (
+        _with_reply(key=["x" * 1_001] * 4),
+        "reply.key.0: ",
+    ),
     "too many merchants": (_of_many_merchants, "more than 100 merchants"),
     "members of nothing": (
         _set("event", extras={"names": ["metadata"], "others": []}, hidden=None),
@@ -286,6 +294,23 @@ def test_what_would_do_harm_later_is_refused_with_its_place(
 ) -> None:
     spoil, place = PLACES[what]
     assert place in refused(control, spoil(file))[0]["message"]
+
+
+@pytest.mark.promise("steps")
+def test_the_keys_that_steps_of_a_file_name_count(control: httpx2.Client, file: bytes) -> None:
+    """2 MB of a file kept 2.8 GB."""
+    found = [line for line in lines(file) if line[0] != "step"]
+    sandbox = next(body for kind, body in found if kind == "sandbox")
+    merchant = next(body for kind, body in found if kind == "merchant")
+    part = {"merchant": merchant["id"], "used": dict.fromkeys(map(str, range(2_400)))}
+    step = {"at": sandbox["clock"]["now"], "clock": sandbox["clock"], "parts": [part]}
+    step |= {"position": sandbox["position"], "raised": sandbox["events_raised"]}
+    step["cause"] = {"kind": "control", "id": "x", "operation": "x"}
+    for number in range(1, 101):
+        found.append(("step", step | {"number": sandbox["step"] + number}))
+    imported(control, sealed(found))
+    answer = control.post("/rewind", json={"to_step": sandbox["step"] + 1})
+    assert (409, "step_not_kept") == (answer.status_code, answer.json()["code"])
 
 
 @pytest.mark.promise("ids-never-given-again")
