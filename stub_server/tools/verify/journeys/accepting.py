@@ -130,7 +130,7 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
             sent = applied(body, [variant])
             asked = {"group": "rejects", "suspect": variant.suspect}
             yield builder.write(operation, sent, variant.tries, variant.pointer, **asked)
-    for group in builder.variants.groups(schema, body, accepted):
+    for group in builder.variants.groups(accepted):
         yield from _together(builder, operation, body, group)
     builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")
