@@ -204,11 +204,9 @@ class Judge:
             return difference.kind == "reference"
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
-        for each in self._run.document.lifecycles.values():
-            moves = [move for move in each.moves if probe.about.id in move.by]
-            if moves and difference.at[-1:] == (each.field,):
-                return difference.writer is None  # else the state was written by its name
-        return False
+        fields = {each.field for each in self._run.document.lifecycles.values()}
+        # else the state was written by its name
+        return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:

@@ -26,7 +26,6 @@ JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 OWN = "/_proxy/exchanges"
 """This path is answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
-_LAST_STATUS = 599  # that uvicorn can write
 
 
 class Passed(NamedTuple):
@@ -62,7 +61,7 @@ class Proxy:
         """How uvicorn serves it: without headers of its own."""
         return uvicorn.Config(
             self,
-            lifespan="off",
+            lifespan="on",
             ws="none",
             access_log=False,
             log_config=None,
@@ -72,6 +71,13 @@ class Proxy:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await self._pool.aclose()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         if path == OWN or not _is_for_this_machine(scope):
             await self._owned(scope)(scope, receive, send)
@@ -83,8 +89,6 @@ class Proxy:
             async with aclosing(
                 await self._pool.handle_async_request(self._request(scope, receive, sent))
             ) as answer:
-                if answer.status > _LAST_STATUS:
-                    raise httpcore2.RemoteProtocolError(f"the status {answer.status} is none")
                 headers = _passed_on(answer.headers)
                 start = {"type": "http.response.start", "status": answer.status, "headers": headers}
                 await send(start)
