@@ -174,8 +174,8 @@ def _misfiltered(
     name: str, value: str, every: list[Any], found: list[Any], is_alone: bool
 ) -> Flaw | None:
     """What is wrong with the entries that are found by a value, by those of the whole list."""
-    matching = {entry["id"] for entry in every if _matches(entry, name, value)}
-    lacking = matching - {*_ids(found)} if len(every) < _SHOWN else ()
+    matching = _ids([entry for entry in every if _matches(entry, name, value)])
+    lacking = {*matching} - {*_ids(found)} if len(every) < _SHOWN else ()
     if any(_matches(entry, name, value) is False for entry in found):
         wrong = "an entry that does not match"
     elif lacking and not (is_alone and found):  # others may delete one
@@ -203,8 +203,8 @@ def _matches(entry: Any, name: str, value: str) -> bool | None:
     return True if shown == value else None
 
 
-def _ids(entries: list[Any]) -> list[Any]:
-    return [entry.get("id") for entry in entries]
+def _ids(entries: list[Any]) -> list[str]:
+    return [str(entry.get("id")) for entry in entries]
 
 
 def _values(
