@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ...app import data_dir
-from ...contract.document import JSON, Document
+from ...contract.document import JSON
 from ...contract.pointers import below, canonical, located
 from ...contract.source import unescaped
 from ...settings import Overlays
@@ -222,7 +222,35 @@ class Ledger:
         is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
         if is_refusal or CLASSES[shown.kind].get("always_assumed"):
             return "assumed"
-        return basis_of(self.document, shown.pointer, shown)
+        return "documented" if self._is_shown(shown) else "assumed"
+
+    def _is_shown(self, finding: Finding) -> bool:
+        """Whether the source document shows in full what the pointer of a finding leads to.
+
+        The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
+        operation. A part with an entry in `x-basis-notes` is assumed in part, most often its
+        bounds: they say nothing about what is stored. What an answer has around a record is shown
+        only of the operations whose responses are.
+        """
+        document, pointer = self.document, finding.pointer
+        place = canonical(document, pointer)
+        holder, is_member, member = place.rpartition("/properties/")
+        parts = [member.partition("/")[0]]
+        if not is_member:
+            steps = unescaped(place)
+            holder, parts = below("#", *steps[:3]), ["method", "path"]
+            if len(steps) > 3:
+                parts = ["response" if steps[3] == "responses" else "request"]
+        node = document.resolve(located(document, holder)[1]) or {}
+        basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
+        if finding.kind == "not-persisted" or pointer.endswith(("/type", "/format")):
+            notes = {}
+        operation = document.operations.get(finding.operation)
+        if operation is not None and is_member and "id" not in node.get("properties", {}):
+            around = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
+            if holder in around and operation.basis["response"] == "assumed":
+                return False
+        return all(basis.get(part) == "documented" and part not in notes for part in parts)
 
 
 def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
@@ -231,33 +259,3 @@ def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
     # who accepts every credential is no matter of assumptions
     is_everywhere = divergence.title.startswith(EVERYWHERE) and kind != "auth"
     return is_everywhere and not is_certain, not is_certain, SEVERITY.index(kind)
-
-
-def basis_of(document: Document, pointer: str, finding: Finding | None = None) -> str:
-    """`documented` if the source document shows what a pointer leads to in full, else `assumed`.
-
-    The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
-    operation. A part with an entry in `x-basis-notes` is assumed in part, most often its bounds:
-    they say nothing about what is stored. What an answer has around a record is shown only of the
-    operations whose responses are.
-    """
-    place = canonical(document, pointer)
-    holder, is_member, member = place.rpartition("/properties/")
-    parts = [member.partition("/")[0]]
-    if not is_member:
-        steps = unescaped(place)
-        holder, parts = below("#", *steps[:3]), ["method", "path"]
-        if len(steps) > 3:
-            parts = ["response" if steps[3] == "responses" else "request"]
-    node = document.resolve(located(document, holder)[1]) or {}
-    basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
-    is_stored = finding is not None and finding.kind == "not-persisted"
-    if is_stored or pointer.endswith(("/type", "/format")):
-        notes = {}
-    operation = document.operations.get("" if finding is None else finding.operation)
-    if operation is not None and is_member and "id" not in node.get("properties", {}):
-        around = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
-        if holder in around and "response" not in operation.raw.get("x-basis", {}):
-            return "assumed"
-    is_shown = all(basis.get(part) == "documented" and part not in notes for part in parts)
-    return "documented" if is_shown else "assumed"
