@@ -20,7 +20,7 @@ from .findings import CLASSES, RANKS, Finding, Got, Said
 from .merging import Ledger
 from .options import Options
 from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Probe, Roles, roles_in
-from .target import PERSON, Target
+from .target import Target
 
 _INVALID = (400, 422)
 _LISTS = ("list", "more", "filter")
@@ -40,8 +40,8 @@ class Run(Ledger):
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
-        self.kind, self.closed = PERSON, dict[str, str]()
-        """What the credential is, and why operations are out of its reach, by operationId."""
+        self.closed: dict[str, str] = {}
+        """Why operations are out of the credential's reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
