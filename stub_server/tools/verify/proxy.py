@@ -26,6 +26,7 @@ JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 OWN = "/_proxy/exchanges"
 """This path is answered by the proxy itself."""
 _CONNECT = 10.0  # seconds
+_LAST_STATUS = 599  # that uvicorn can write
 
 
 class Passed(NamedTuple):
@@ -89,6 +90,8 @@ class Proxy:
             async with aclosing(
                 await self._pool.handle_async_request(self._request(scope, receive, sent))
             ) as answer:
+                if answer.status > _LAST_STATUS:
+                    raise httpcore2.RemoteProtocolError(f"the status {answer.status} is none")
                 headers = _passed_on(answer.headers)
                 start = {"type": "http.response.start", "status": answer.status, "headers": headers}
                 await send(start)
