@@ -182,3 +182,12 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
     assert 4 == len(one.findings)
     others = [replace(each, target=Said(422, each.tries)) for each in found]
     assert 4 == len(divergences(others))
+
+
+def test_what_is_answered_with_other_statuses_everywhere_says_with_which() -> None:
+    other = finding("wrong-status", pointer="#/paths", expected=Said(404, ""))
+    operations = ["createCustomer", "createPlan", "createProject"]
+    found = [replace(other, operation=name, target=Said(400, name)) for name in operations]
+    found.append(replace(other, target=Said(410, "gone")))
+    (only,) = ledger(found, operations).divergences()
+    assert only.title.startswith("everywhere: answered 400, not 404; 410, not 404: createCustomer")

@@ -23,6 +23,7 @@ _MISSING = "missing-operation"
 _CAUSES = ("filter", "sort", "not-persisted")
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
+_OF_STATES = {403, 404, 409}
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 Pairs = set[tuple[str, int]]
@@ -103,7 +104,9 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
         findings = [*self._settled()]
-        findings.sort(key=lambda each: (order.index(each.operation), each.pointer))
+        findings.sort(
+            key=lambda each: (order.index(each.operation), bool(each.place), each.pointer)
+        )
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         everywhere = {kind for kind in CLASSES if self._is_everywhere(kind, findings)}
         for each in findings:
@@ -115,16 +118,23 @@ class Ledger:
     def _settled(self) -> Iterator[Finding]:
         """The findings by what all of them together show.
 
-        What a list ignores it does not check, and what is not stored answers lack.
+        What a list ignores it does not check, and what is not stored answers lack. What is refused
+        in the words of a move, or of a stricter check, is refused for that reason.
         """
+        moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
+        strict = {_refusal(each) for each in self.findings if each.kind == "stricter"}
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
+        told = {"stricter": moves, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
         causes = {self._of(each): each for each in self.findings if each.kind in _CAUSES}
         for each in self.findings:
             is_missing = each.operation in missing
             is_opened = each.kind == "scope" and each.operation in opened
-            if is_missing is not (each.kind == _MISSING) or is_opened:
+            is_of_state = not _OF_STATES.isdisjoint((each.target.status, each.expected.status))
+            has_words = is_of_state and each.target.excerpt
+            is_told = has_words and _refusal(each) in told.get(each.kind, ())
+            if is_missing is not (each.kind == _MISSING) or is_opened or is_told:
                 continue
             member = self._member(each)
             is_lacking = each.kind == "schema" and each.pointer.endswith(f"/properties/{member}")
@@ -165,10 +175,10 @@ class Ledger:
                 check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
                 return "a wrong parameter" if member.startswith("?") else check
             case "stricter":  # whatever was sent
-                return f"{finding.operation} {words(finding.target.excerpt)}"
+                return " ".join(_refusal(finding))
             case "wrong-status":
                 return f"{finding.target.status}, not {finding.expected.status}"
-            case "not-persisted":
+            case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
             case "not-deleted" | "scope":
                 return finding.operation
@@ -198,7 +208,8 @@ class Ledger:
             parts.append(f"{name} {', '.join(filter(None, inner))}".strip())
         known = [shown.kind, cause, *(() if cause else parts)]
         title = shown.title.removesuffix(".")
-        phrase = CLASSES[shown.kind].get("phrase", "").format(cause=cause)
+        causes = listed([*dict.fromkeys(map(self._cause, findings))], "; ")
+        phrase = CLASSES[shown.kind].get("phrase", "").format(cause=causes)
         if phrase and (len(parts) > 1 or "," in parts[0]):
             named = parts if "costs" in CLASSES[shown.kind] else [listed(parts, "; ")]
             title = f"{phrase}: {'; '.join(named)}"
@@ -243,7 +254,7 @@ class Ledger:
                 parts = ["response" if steps[3] == "responses" else "request"]
         node = document.resolve(located(document, holder)[1]) or {}
         basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
-        if finding.kind == "not-persisted" or pointer.endswith(("/type", "/format")):
+        if finding.kind in ("not-persisted", "read-only") or pointer.endswith(("/type", "/format")):
             notes = {}
         operation = document.operations.get(finding.operation)
         if operation is not None and is_member and "id" not in node.get("properties", {}):
@@ -259,3 +270,8 @@ def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
     # who accepts every credential is no matter of assumptions
     is_everywhere = divergence.title.startswith(EVERYWHERE) and kind != "auth"
     return is_everywhere and not is_certain, not is_certain, SEVERITY.index(kind)
+
+
+def _refusal(finding: Finding) -> tuple[str, str]:
+    """An operation, and in which words it refuses."""
+    return finding.operation, words(finding.target.excerpt)
