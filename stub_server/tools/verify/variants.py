@@ -223,6 +223,8 @@ class Variants:
                 case "format":
                     if limit == "uuid":
                         yield _Try(UNKNOWN_ID, "an id that does not exist")
+                    if limit == "date-time":
+                        yield _Try(self._now.replace("Z", "-03:00"), "an instant with an offset")
                     yield _Try("verify", f"not a valid {limit}", "format")
                 case "pattern":
                     for text in ("\0", "verify verify"):
@@ -256,6 +258,9 @@ class Variants:
         several = usual or self._entries(node)
         if not node.get("uniqueItems"):
             several = [each for each in several[:1] if _named(each) == each] * size
+            if several and isinstance(several[0], str):  # a backend may keep equal ones once
+                stem = several[0].rpartition(".")[0]  # an address, of a network
+                several = [f"{stem}.{number}" for number in range(size)]
         return several[:size] if size <= len(several) and None not in several else None
 
     def _entries(self, node: Json) -> list[Any]:

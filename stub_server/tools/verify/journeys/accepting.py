@@ -5,6 +5,7 @@ from typing import Any
 
 from ....contract.document import JSON, Operation
 from ....contract.pointers import below
+from ....contract.source import fixture
 from ....core.record import Body
 from ..catalogue import body_of, pointer_of
 from ..probes import PAUSE, QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
@@ -12,6 +13,8 @@ from ..variants import Variant, applied
 from .listing import listed
 
 _KEY = "Idempotency-Key"
+_FOREIGN: Body = fixture("verify.yaml")["foreign"]
+"""Values that no record has, by format or type."""
 
 
 def accepts(builder: Builder, operation: Operation) -> Journey:
@@ -127,6 +130,7 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
             sent = applied(body, [variant])
             asked = {"group": "rejects", "suspect": variant.suspect}
             yield builder.write(operation, sent, variant.tries, variant.pointer, **asked)
+    yield from _answered(builder, operation, body)
     for group in builder.variants.groups(accepted):
         yield from _together(builder, operation, body, group)
     builder.present.pop(role, None)
@@ -138,6 +142,25 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
     ):
         yield builder.probe(
             operation, "rejects", tries, content, body=raw, headers={"Content-Type": media}
+        )
+
+
+def _answered(builder: Builder, operation: Operation, body: Any) -> Journey:
+    """Members that only answers have: an update may refuse or ignore them."""
+    changed = builder.changed_by(operation)
+    if changed is None:
+        return
+    for name, node in builder.document.schema(changed.schema)["properties"].items():
+        value = _FOREIGN.get(node.get("format", node.get("type")))
+        if value is None or name in builder.properties(operation):
+            continue
+        yield builder.write(
+            operation,
+            body | {name: value},
+            f"{name}, which only answers have",
+            f"#/components/schemas/{changed.schema}/properties/{name}",
+            group=QUIET,
+            suspect="read-only",
         )
 
 

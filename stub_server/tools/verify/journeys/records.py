@@ -72,6 +72,9 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     yield probe(delete, "delete", "lifecycle")
     yield from listed("the deleted record", "not-deleted", delete)
     yield probe(delete, "delete again", "not-deleted")
+    update = resource.update
+    if update is not None and builder.may(update):
+        yield probe(update, "the deleted record", "not-deleted", body=builder.body(update))
     builder.present.pop(resource.role)
 
 
