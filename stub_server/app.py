@@ -149,8 +149,8 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         Closing(DRAIN if sandboxes.persistence.is_shared else 0.0),
     )
     server.listeners.append(server.requests.count)
-    app = Application(Dispatch(server), partial(_layers, application=application, random=random))
-    app.serve(server)
+    layers = partial(_layers, application=application, random=random)
+    app = Application(server, Dispatch, layers)
     endpoint = partial(
         Endpoint, shipped=loaded.shipped, ignore_unknown=settings.unknown_fields == "ignore"
     )

@@ -9,6 +9,7 @@ import orjson
 from flask import g
 
 from ..core.clock import EARLIEST, LATEST, iso, parse_iso
+from ..core.record import is_deeper_than
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = (
@@ -31,6 +32,7 @@ _ID = re.compile(
 _MONEY = re.compile(r"(amount|price|total|revenue|mrr|fee)", re.IGNORECASE)
 _SHORTHAND = re.compile(r"\b(api|br|cpf|id|pix|qr|sku|url|utm)\b", re.IGNORECASE)
 _NO_MONEY = re.compile(r"(count|quantity|_id|totalItems)", re.IGNORECASE)
+_DEEPEST = 48  # levels: a request has at most 32, and is shown below others
 _STAMPS = ("updatedAt", "updated_at")
 ZONES = {"brasilia": ("Brasília", -3 * 3_600_000), "utc": ("UTC", 0)}
 """The zones in which a visitor may read times: name, and milliseconds from UTC.
@@ -147,9 +149,13 @@ def singular(kind: str) -> str:
 
 
 def pretty(content: Any) -> str:
-    """JSON with a line for each value; a text that is none as it is."""
+    """JSON with a line for each value; in one line if it is nested deeper than any of the API: its
+    indentation would take hundreds of times its length. A text that is none as it is.
+    """
     if isinstance(content, str):
         return content
+    if is_deeper_than(content, _DEEPEST):
+        return plain(content)
     return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
 
 

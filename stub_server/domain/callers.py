@@ -7,24 +7,34 @@ from ..core.record import Body
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """The authenticated caller: a JWT's user or an API key. `kind` is jwt, private_key or
-    public_key.
+class Identity:
+    """Whose credential it is, a JWT's user or an API key: what the journal keeps of a caller.
 
-    `projects` is None if every project is allowed, `networks` empty if every address is; a key may
-    have expired or be switched off. `claims` are those of a JWT, as `server/tokens.py` issues them.
+    `kind` is jwt, private_key or public_key. `claims` are those of a JWT, as `server/tokens.py`
+    issues them.
     """
 
     kind: str
     subject: str
     merchant_id: str
-    scopes: frozenset[str]
     key_id: str | None = None
+    claims: Body | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated caller, and what the credential permits.
+
+    `projects` is None if every project is allowed, `networks` empty if every address is; a key may
+    have expired or be switched off.
+    """
+
+    identity: Identity
+    scopes: frozenset[str]
     projects: frozenset[str] | None = None
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     expires_at: str | None = None
     is_active: bool = True
-    claims: Body | None = field(default=None, compare=False)
 
     def may(self, scope: str) -> bool:
         """Whether the caller has a scope, by name or (JWT only) by wildcard."""

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from ..core.clock import wall_ms
 from ..core.signing import HeaderPairs
-from ..domain.callers import Caller
+from ..domain.callers import Identity
 from .lists import Queue, Sized
 from .step import Step
 
@@ -170,7 +170,7 @@ class Trace:
 
     `at` is the sandbox's time in ms and `before` its step; `began`, `received` and durations are
     the machine's. `operation` is an id, `by_command` says that the command `stub-server` sent it,
-    `caller` is a `domain.callers.Caller`, also of a credential that was recognised and refused,
+    `caller` is whose credential it was, also of a credential that was recognised and refused,
     `code` that of a refusal, `simulated` the rule or header that caused a failure or a delay.
     `before` and `after` are the newest step before its first change and after its last; `after` is
     None where it changed nothing. `events` and `deliveries` are the ids of what these changes
@@ -203,7 +203,7 @@ class Trace:
     auth_at: int = 0
     body: bytes | None = None
     by_command: bool = False
-    caller: Caller | None = None
+    caller: Identity | None = None
     code: str | None = None
     deliveries: tuple[str, ...] = ()
     events: tuple[str, ...] = ()

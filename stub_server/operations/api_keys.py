@@ -93,7 +93,7 @@ def create_api_key(work: Work, body: Body) -> Reply:
     public, hidden = rules.new_key(
         body, work.defaults("ApiKey"), ident, halves, projects=projects, now=work.now
     )
-    hidden["user_id"] = work.who.subject
+    hidden["user_id"] = work.who.identity.subject
     resources.add_key(draft, public, hidden)
     sandboxes = work.server.sandboxes
     # a copy in which a request is tried leaves no trace

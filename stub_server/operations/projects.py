@@ -31,7 +31,7 @@ def create_project(work: Work, body: Body) -> Reply:
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
     ident = work.draft.ids.uuid()
     public, hidden = rules.new_project(
-        body, work.defaults("Project"), ident, work.who.subject, work.now_text
+        body, work.defaults("Project"), ident, work.who.identity.subject, work.now_text
     )
     record = resources.add_project(work.draft, public, hidden)
     return _reply(work, record, "Project created.").created(work, f"/v2/projects/{ident}")

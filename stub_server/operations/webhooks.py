@@ -166,7 +166,7 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
         work.sandbox, attempt, PATIENCE, is_foreign=work.request.is_foreign
     )
     await do_due(work.sandbox, work.server.sandboxes.worker)
-    work.work_for(work.sandbox.store_of(work.who.merchant_id))
+    work.work_for(work.sandbox.store_of(work.who.identity.merchant_id))
     public, hidden = conclude(work.draft, attempt, outcome, trigger)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
 

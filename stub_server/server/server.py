@@ -30,6 +30,7 @@ from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 
 OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
+IMAGES = 16  # of them, for which strangers may ask
 MOST_WRONG = 10  # keys of an address in a minute
 READY_FOR = 30 * 24 * 3600  # seconds
 
@@ -45,13 +46,14 @@ class Waiting:
         self._counts: Counter[str] = Counter()
 
     @contextmanager
-    def take(self, sandbox: str = "") -> Iterator[None]:
+    def take(self, sandbox: str = "", *, is_image: bool = False) -> Iterator[None]:
         """A place for a request that waits; without a sandbox for one that another server answers.
 
         Raises Limited when none is free.
         """
-        if sandbox and self._counts[sandbox] >= OF_SANDBOX:
-            raise _too_many(OF_SANDBOX, " of this sandbox")
+        own = IMAGES if is_image else OF_SANDBOX
+        if sandbox and self._counts[sandbox] >= own:
+            raise _too_many(own, " of this sandbox")
         most = min(IN_ALL, self._most)
         if self._counts.total() >= most:
             raise _too_many(most, "")

@@ -9,7 +9,7 @@ from ..core.clock import wall_ms
 from ..core.ids import named_uuid
 from ..core.problem import Unauthenticated
 from ..core.record import Body
-from ..domain.callers import Caller
+from ..domain.callers import Caller, Identity
 from ..engine.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 ISSUER = "membership-sandbox"
 REALM = 'Bearer realm="membership-sandbox"'
-_REMEMBERED = 1024  # tokens that were verified
+_REMEMBERED = 256  # tokens that were verified
+_LONGEST = 4_096  # bytes of an Authorization header with a token: the journal keeps its claims
+_CLAIMS = ("iss", "sandbox", "generation", "sub", "merchant_id", "scope", "iat", "exp", "jti")
 
 
 def bad_credentials(message: str, code: str = "invalid_token", advice: str = "") -> Unauthenticated:
@@ -99,6 +101,8 @@ class Tokens:
         from joserfc import jwt
         from joserfc.errors import JoseError
 
+        if len(authorization) > _LONGEST:
+            raise bad_credentials(f"The token is longer than {_LONGEST:,} characters.")
         try:
             token = authorization[7:].strip().decode("latin-1")
             claims = jwt.decode(token, self._key, algorithms=["HS256"]).claims
@@ -108,10 +112,7 @@ class Tokens:
             raise bad_credentials("The token lacks claims that tokens of this sandbox have.")
         # Ids are stored and compared in lower case, as everywhere.
         subject, merchant_id = claims["sub"].lower(), claims["merchant_id"].lower()
+        kept = {name: claims[name] for name in _CLAIMS if isinstance(claims.get(name), int | str)}
         return Caller(
-            "jwt",
-            subject,
-            merchant_id,
-            frozenset(claims["scope"].split()),
-            claims=claims,
+            Identity("jwt", subject, merchant_id, claims=kept), frozenset(claims["scope"].split())
         )

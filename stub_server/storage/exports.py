@@ -18,7 +18,7 @@ from ..contract.secrets import REDACTED
 from ..core.record import Body, Record, without
 from ..data.keys import own_pair, own_signing_keys
 from ..domain.api_keys import digest
-from ..domain.callers import Caller
+from ..domain.callers import Identity
 from ..domain.webhooks import ABROAD
 from ..engine.kept import Trace
 from ..engine.lists import Ends, Replies
@@ -197,7 +197,7 @@ def traces_of(
         for step in made[trace.id]:
             trace.note(step)
         if body["caller"] is not None:
-            trace.caller = Caller(scopes=frozenset(), **body["caller"])
+            trace.caller = Identity(**body["caller"])
         if trace.status in _AT_THE_GATE:
             trace.auth_at = trace.began
         for name in MESSAGES:

@@ -19,7 +19,7 @@ class Sender:
     """
 
     def __init__(self, *, local: bool, cacert: Path | None = None, mute: bool = False) -> None:
-        self.local, self.cacert, self._is_mute = local, cacert, mute
+        self.local, self.cacert, self.is_mute = local, cacert, mute
         self.results: Counter[str] = Counter()
 
     async def attempt(
@@ -31,7 +31,7 @@ class Sender:
         The timestamp is `at`, or the machine's, whatever the sandbox clock shows: receivers reject
         one that is minutes off.
         """
-        if self._is_mute:
+        if self.is_mute:
             return AttemptOutcome.lost()
         now = at or wall_ms()
         timestamp = now // SECOND

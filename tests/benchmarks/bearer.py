@@ -16,7 +16,7 @@ async def bearer_info(token: str) -> dict[str, Any]:
     authorization = b"Bearer " + token.encode()
     caller = _tokens.verified(authorization)
     return {
-        "sub": caller.subject,
-        "merchant_id": caller.merchant_id,
+        "sub": caller.identity.subject,
+        "merchant_id": caller.identity.merchant_id,
         "scope": " ".join(sorted(caller.scopes)),
     }

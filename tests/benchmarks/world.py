@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from stub_server.contract.schema import Validator
 from stub_server.core.record import Body
 from stub_server.core.slices import at_once
-from stub_server.domain.callers import Caller
+from stub_server.domain.callers import Caller, Identity
 from stub_server.engine.kept import Trace
 from stub_server.engine.sandbox import Sandbox
 from stub_server.engine.scheduler import due_jobs
@@ -81,7 +81,7 @@ class Handlers:
             "req_bench", self._sandbox.clock.now, "GET", "/", b"", sandbox=self._sandbox.name
         )
         merchant = self._sandbox.store.merchant
-        self._caller = Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+        self._caller = Caller(Identity("jwt", merchant.user_id, merchant.id), frozenset("*"))
         self._request = Request("GET", "/", b"", (), {}, (), None, 0, 0)
 
     def _work(self) -> Work:

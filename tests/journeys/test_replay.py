@@ -3,6 +3,7 @@ answer is the same.
 """
 
 import gzip
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -324,3 +325,19 @@ def test_requests_that_overlap_on_a_running_clock_replay(
     assert 409 == post(good, lambda another: another.post("/v2/customers", json=bia))
     replayed = Replayed(recorded(control, file))
     assert (0, 5) == (replayed.code, replayed.told["same"]), replayed.told
+
+
+def test_a_recording_has_no_address_called(
+    control: httpx2.Client, make_customer: Maker, file: Path
+) -> None:
+    """Its author had a certification called otherwise, and learnt who replays."""
+    make_customer()
+    body = {"url": "http://receiver.invalid/", "signing_key": "whsec_" + "Zm9yZ2Vk" * 4}
+
+    def certify(line: Json) -> None:
+        line.update(path="/_sandbox/certify", body=json.dumps(body), operation=None, status=200)
+
+    file.write_bytes(changed(recorded(control, file).read_bytes(), "request", certify))
+    told = json.dumps(Replayed(file).told)
+    assert "connection_failed" in told
+    assert "dns" not in told

@@ -7,7 +7,9 @@ import pytest
 
 from ..support import forge
 from ..support.refusal import refused, says
+from ..support.shared import Shared
 from ..support.wire import Door
+from .conftest import door_to
 
 REALM = 'Bearer realm="membership-sandbox"'
 
@@ -93,6 +95,26 @@ def test_a_token_that_is_not_ours_is_401(door: Door, what: str) -> None:
         answer.header("www-authenticate")
         == f'{REALM}, error="invalid_token", error_description="{body["message"]}"'
     )
+
+
+@pytest.mark.promise("journal")
+def test_the_journal_keeps_the_claims_alone_that_tokens_of_the_server_have(shared: Shared) -> None:
+    """Who knows the secret of a server on loopback filled its memory with others: 4 GB in 10 s."""
+    live = shared.live
+    token = forge.signed(live.settings, role="admin", rest=[[]] * 300, exp=1)
+    answer = Door(live.port, "/s/surfaces", token).ask("GET", "/v2/customers")
+    refused(answer, 401, "token_expired")
+    ident = answer.header("x-request-id")
+    found = door_to(live).ask("GET", f"/_sandbox/requests/{ident}").json()
+    kept = found["request"]["caller"]["claims"]
+    assert set(forge.claims()) == set(kept)
+
+
+@pytest.mark.promise("journal")
+def test_a_token_longer_than_any_of_the_server_is_refused(shared: Shared) -> None:
+    token = forge.signed(shared.live.settings, scope="a " * 2_000)
+    answer = Door(shared.live.port, "/s/surfaces", token).ask("GET", "/v2/customers")
+    assert says(refused(answer, 401, "invalid_token")["message"], "longer than 4,096 characters")
 
 
 @pytest.mark.parametrize(

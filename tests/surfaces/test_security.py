@@ -76,7 +76,10 @@ def test_its_figures_are_those_of_the_code() -> None:
             f"{kept.MOST_BYTES // MIB} MiB a sandbox",
         ),
         "steps-requests-messages-sandboxes": (f"{kept.MOST_BYTES_IN_ALL // MIB} MiB",),
-        "waiting-requests": (f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IN_ALL}",),
+        "waiting-requests": (
+            f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IMAGES} of them",
+            f"{waiting.IN_ALL} or",
+        ),
         "attempts-under-way": (f"{courier.OF_SANDBOX} of a sandbox, {courier.IN_ALL} in all",),
         "files": (f"{package.MOST_BYTES // MIB} MiB packed and unpacked",),
         "user-files": (f"{source.MOST_BYTES // MIB} MB, {source.DEEPEST} levels",),

@@ -42,7 +42,8 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
         sandbox, work.store, entry, event_type, project=webhook["projectId"], run=work.trace.id
     )
     usual = server.courier.sender
-    sender = Sender(local=usual.local and not is_abroad, cacert=usual.cacert)
+    local = usual.local and not is_abroad
+    sender = Sender(local=local, cacert=usual.cacert, mute=usual.is_mute)  # a replay sends nothing
     watched = None
     if "effects" in body:
         watched = Effects(body["effects"], sender)

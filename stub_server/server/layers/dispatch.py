@@ -70,7 +70,7 @@ class Dispatch:
             await target.create(trace)
             return await self._handle(way)
         await target.create(trace)
-        if caller is not None and caller.merchant_id not in target.sandbox.stores:
+        if caller is not None and caller.identity.merchant_id not in target.sandbox.stores:
             message = "The sandbox has just been created. Send the request again."
             raise Unavailable(message, headers={"Retry-After": "0"})
         return await self._execute(way)
@@ -90,7 +90,8 @@ class Dispatch:
         if caller is None:
             store = sandbox.store
         else:  # the past may not have this merchant
-            store = sandbox.stores.get(caller.merchant_id) or sandbox.store_of(caller.merchant_id)
+            merchant_id = caller.identity.merchant_id
+            store = sandbox.stores.get(merchant_id) or sandbox.store_of(merchant_id)
         work = Work(
             self._server,
             request,

@@ -31,17 +31,23 @@ class Application(ConnexionMiddleware):
     server: Server
     sandboxes: Sandboxes
 
-    def __init__(self, dispatch: Layer, layers: Callable[[Server], Sequence[Any]]) -> None:
-        """`dispatch` is the innermost layer; `layers` returns those around it: classes that take
+    def __init__(
+        self,
+        server: Server,
+        dispatch: Callable[[Server], Layer],
+        layers: Callable[[Server], Sequence[Any]],
+    ) -> None:
+        """`dispatch` makes the innermost layer; `layers` returns those around it: classes that take
         the next layer.
         """
-        super().__init__(dispatch, import_name=__name__, middlewares=[])
-        self._layers = layers
+        super().__init__(dispatch(server), import_name=__name__, middlewares=[])
+        self._dispatch, self._layers = dispatch, layers
+        self.serve(server)
 
     def serve(self, server: Server) -> None:
-        """Set the server behind the layers. It must be called before the first request."""
+        """Set the server of all layers. It must be called before the first request."""
         self.server, self.sandboxes = server, server.sandboxes
-        self.middlewares = [*self._layers(server)]
+        self.app, self.middlewares = self._dispatch(server), [*self._layers(server)]
 
 
 class Route:

@@ -16,7 +16,7 @@ from ...core.problem import Forbidden, Refusal, Unauthenticated, detail
 from ...core.record import Record
 from ...core.text import unmapped
 from ...domain.api_keys import digest
-from ...domain.callers import Caller
+from ...domain.callers import Caller, Identity
 from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
 from ..reply import Answer
@@ -56,7 +56,7 @@ def sees_everything(server: Server, request: Request, sandbox: Sandbox, trace: T
     reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
     return (
         caller.projects is None
-        and caller.merchant_id == sandbox.store.merchant.id
+        and caller.identity.merchant_id == sandbox.store.merchant.id
         and all(map(caller.may, reads))
     )
 
@@ -95,17 +95,18 @@ class Gate:
         trace = way.trace
         token: Caller | None = way.token  # verified already, to choose the sandbox
         if token is None or self._is_lenient:
-            caller = trace.caller = self.caller(way.request, sandbox, trace, operation.scheme)
+            caller = self.caller(way.request, sandbox, trace, operation.scheme)
+            trace.caller = caller.identity
         else:
             caller = self._of_token(token, sandbox, trace)
-        store = sandbox.stores.get(caller.merchant_id)
+        store = sandbox.stores.get(caller.identity.merchant_id)
         if store is None:
             raise bad_credentials(
                 "The merchant of the token does not exist in this sandbox, or no longer exists.",
                 advice="POST /_sandbox/tokens creates one with a token.",
             )
-        if caller.key_id is not None and not again:
-            store.use_key(caller.key_id, iso(sandbox.clock.now))
+        if caller.identity.key_id is not None and not again:
+            store.use_key(caller.identity.key_id, iso(sandbox.clock.now))
         if "*" not in caller.scopes:
             lacking = [scope for scope in operation.scopes if not caller.may(scope)]
             if lacking:
@@ -139,7 +140,7 @@ class Gate:
             raise
 
     def _of_token(self, caller: Caller, sandbox: Sandbox, trace: Trace) -> Caller:
-        trace.caller, claims = caller, caller.claims
+        trace.caller, claims = caller.identity, caller.identity.claims
         assert claims is not None
         if claims["exp"] <= trace.received / 1000:
             raise bad_credentials("The token has expired. Ask for a new one.", "token_expired")
@@ -159,7 +160,7 @@ class Gate:
         is_public = token.startswith("pk_")
         key = _key_in(sandbox, token)
         if key is not None:
-            trace.caller = key
+            trace.caller = key.identity
         if is_public and scheme != "publicBearer" and not self._is_lenient:
             raise bad_credentials(
                 "A public key only identifies a merchant. Use the private key or a token here."
@@ -250,18 +251,15 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
 
 def _seeded_merchant(sandbox: Sandbox) -> Caller:
     merchant = sandbox.store.merchant
-    return Caller("jwt", merchant.user_id, merchant.id, frozenset("*"))
+    return Caller(Identity("jwt", merchant.user_id, merchant.id), frozenset("*"))
 
 
 @lru_cache(maxsize=256)  # records never change: a changed key is a new one, of up to 60 KB
 def _key_of(record: Record, merchant_id: str) -> Caller:
     public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
     return Caller(
-        "private_key",
-        hidden["user_id"],
-        merchant_id,
+        Identity("private_key", hidden["user_id"], merchant_id, record.id),
         frozenset(public["scopes"]),
-        record.id,
         frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
         tuple(network_of(text) for text in public["allowed_ips"]),
         public["expires_at"],
@@ -286,5 +284,7 @@ def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
             key = _key_of(record, store.merchant.id)
             if unique == "digest":
                 return key
-            return replace(key, kind="public_key", scopes=frozenset())
+            return replace(
+                key, identity=replace(key.identity, kind="public_key"), scopes=frozenset()
+            )
     return None

@@ -179,7 +179,8 @@ class SandboxSelection:
                 caller = way.token = self._tokens.verified(authorization)
             except Unauthenticated:
                 return None
-            return None if caller.claims is None else caller.claims["sandbox"]
+            claims = caller.identity.claims
+            return None if claims is None else claims["sandbox"]
         key = _key_in(authorization)
         return None if key is None else self._sandboxes.keyring.get(key)
 
