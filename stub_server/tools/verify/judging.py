@@ -110,7 +110,6 @@ class Judge:
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
         place, _, tries = probe.learns.rpartition(": ")
-        place = place if got is None else ""
         title = f"{about.id} · {title}."
         return Finding(kind, pointer, title, expected, got, about.id, place, tries)
 
