@@ -104,9 +104,12 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
         findings = [*self._settled()]
-        findings.sort(
-            key=lambda each: (order.index(each.operation), bool(each.place), each.pointer)
-        )
+
+        def place(each: Finding) -> tuple[int, bool, str]:
+            is_part = each.kind == "stricter" and each.place != ""  # a whole body shows more
+            return order.index(each.operation), is_part, each.pointer
+
+        findings.sort(key=place)
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         everywhere = {kind for kind in CLASSES if self._is_everywhere(kind, findings)}
         for each in findings:
