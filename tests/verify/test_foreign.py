@@ -5,12 +5,14 @@ not accused.
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import pytest
 
 from stub_server.tools.verify.exchange import Answer, Request
 from stub_server.tools.verify.findings import Divergence
 from stub_server.tools.verify.outcome import of_run
 
+from ..support.contract import document
 from .backend import Act, Ask, is_for, json_of, rewritten, with_body, with_header, with_json
 from .watched import watched
 
@@ -152,3 +154,152 @@ def test_what_a_backend_accepts_that_it_should_refuse_is_not_accused_again_where
     found = divergences(act, only=("createProject", "listProjects"))
     assert loose
     assert {"laxer"} == {each.kind for each in found}
+
+
+def test_what_is_hidden_from_a_key_of_another_project_is_one_other_status() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if json_of(answer).get("code") != "project_not_allowed":
+            return answer
+        hidden = {"message": "There is no such record.", "code": "not_found", "status": 404}
+        return rewritten(answer, lambda it: it | hidden if "code" in it else it)._replace(
+            status=404
+        )
+
+    found = divergences(act, only=("getPlan", "updatePlan", "deletePlan"))
+    assert "answered 404, not 403: getPlan; updatePlan; deletePlan" in [it.title for it in found]
+    assert "auth" not in [each.kind for each in found]
+
+
+def test_an_entry_that_is_kept_once_is_no_loss() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        several = body.get("allowed_ips") if isinstance(body, dict) else None
+        if isinstance(several, list):
+            once = body | {"allowed_ips": [*dict.fromkeys(several)]}
+            request = with_json(request, once) if len(several) <= 100 else request
+        return await ask(request)
+
+    assert divergences(act, only=("createApiKey", "updateApiKey")) == []
+
+
+def test_a_member_of_answers_that_an_update_writes_is_named_by_itself() -> None:
+    written: dict[str, str] = {}
+    known = document().resolve(document().operations["updateProject"].body or {})["properties"]
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "PUT", "/v2/projects/{projectId}") and isinstance(body, dict):
+            if "creatorId" in body:
+                written[request.path.rpartition("/")[2]] = body["creatorId"]
+            sent = {name: value for name, value in body.items() if name in known}
+            request = with_json(request, sent)
+
+        def shown(it: Json) -> Json:
+            ident = str(it.get("id"))
+            return it | {"creatorId": written[ident]} if ident in written else it
+
+        answer = await ask(request)
+        return rewritten(answer, shown) if answer.status < 300 else answer
+
+    found = divergences(act, only=("updateProject",))
+    assert ("read-only", "documented") == (found[0].kind, found[0].basis)
+    assert found[0].title.startswith("updateProject · creatorId, which only answers have")
+    assert ["read-only", "laxer"] == [it.kind for it in found if it.kind != "wrong-status"]
+
+
+def test_an_instant_of_another_time_zone_stays_the_instant() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if (
+            is_for(request, "POST", "/api-keys")
+            and isinstance(body, dict)
+            and body.get("expires_at")
+        ):
+            cut = str(body["expires_at"]).replace("-03:00", "Z")
+            request = with_json(request, body | {"expires_at": cut})
+        return await ask(request)
+
+    found = divergences(act, only=("createApiKey",))
+    assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
+    assert "expires_at" in found[0].title
+
+
+def test_a_deleted_record_that_can_be_updated_is_not_deleted() -> None:
+    kept: dict[str, Json] = {}
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if is_for(request, "GET", "/v2/projects/{projectId}") and answer.status == 200:
+            kept[request.path] = json_of(answer)
+        is_gone = answer.status == 404 and request.path in kept
+        if is_gone and is_for(request, "PUT", "/v2/projects/{projectId}"):
+            return with_body(answer._replace(status=200), orjson.dumps(kept[request.path]))
+        return answer
+
+    found = divergences(act, only=("updateProject", "deleteProject", "getProject"))
+    assert [("not-deleted", ["updateProject"])] == [(it.kind, it.operations) for it in found]
+
+
+def test_a_move_that_is_refused_is_told_once() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        if not is_for(request, "POST", "/v2/projects/{projectId}/activate"):
+            return await ask(request)
+        headers = tuple(pair for pair in request.headers if not pair[0].startswith("content"))
+        read = await ask(Request("GET", request.path.rpartition("/")[0], headers=headers))
+        if json_of(read).get("data", {}).get("project", {}).get("status") != "active":
+            return await ask(request)
+        said = {"error": True, "message": "A project cannot become active again.", "code": "no"}
+        return with_body(read._replace(status=409), orjson.dumps(said))
+
+    kinds = [each.kind for each in divergences(act, only=("activateProject",))]
+    assert "lifecycle" in kinds
+    assert not {"stricter", "wrong-status"} & {*kinds}
+
+
+def test_what_every_body_lacks_is_said_in_the_words_of_the_backend() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if not is_for(request, "POST", "/v2/products") or answer.status in (400, 401, 415, 422):
+            return answer
+        said = {"error": True, "message": "price is required", "code": "no"}
+        return with_body(answer._replace(status=422), orjson.dumps(said))
+
+    found = divergences(act, only=("createProduct",))
+    said = "createProduct · make the product: answered 422, expected 201 (price is required)"
+    assert said in [each.title for each in found]
+    assert "wrong-status" not in [each.kind for each in found]
+
+
+def test_a_part_of_a_member_that_is_lost_is_named_by_its_place() -> None:
+    kept = {"area_code": "11"}
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        is_read = is_for(request, "GET", "/v2/customers/{customerId}") and answer.status == 200
+        return (
+            rewritten(answer, lambda it: it | kept if "area_code" in it else it)
+            if is_read
+            else answer
+        )
+
+    found = divergences(act, only=("updateCustomer",))
+    assert any("phones.mobile_phone.area_code" in each.title for each in found)
+
+
+def test_records_that_could_only_be_archived_are_counted() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_delete = is_for(request, "DELETE", "/v2/projects/{projectId}")
+        return await ask(request._replace(method="PUT") if is_delete else request)
+
+    report = of_run(watched(act, write=True, only=("getProject",)).run, (), 0)
+    assert any(note.endswith("stay behind archived.") for note in report.notes)
+
+
+def test_an_instant_that_is_early_says_by_how_much() -> None:
+    def early(it: Json) -> Json:
+        return it | {"updatedAt": "2020-01-01T00:00:00.000Z"} if "document" in it else it
+
+    found = divergences(showing(early, "/v2/customers"), only=("createCustomer",))
+    assert any("updatedAt has a time" in each.title for each in found)
+    assert any("earlier than the contract's" in each.title for each in found)

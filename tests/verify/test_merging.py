@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from stub_server.tools.verify.findings import CLASSES, SEVERITY, Divergence, Finding, Said
-from stub_server.tools.verify.merging import basis_of
 
 from ..support.contract import document
 from .reports import NAME, finding, ledger
@@ -74,7 +73,7 @@ def test_a_class_in_more_than_half_of_the_probed_operations_is_one(
     ],
 )
 def test_the_basis_is_that_of_the_nearest_place(pointer: str, basis: str) -> None:
-    assert basis == basis_of(document(), pointer)
+    assert [basis] == [each.basis for each in divergences([finding("schema", pointer=pointer)])]
 
 
 def test_an_operation_that_has_answered_is_not_missing() -> None:
@@ -183,3 +182,12 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
     assert 4 == len(one.findings)
     others = [replace(each, target=Said(422, each.tries)) for each in found]
     assert 4 == len(divergences(others))
+
+
+def test_what_is_answered_with_other_statuses_everywhere_says_with_which() -> None:
+    other = finding("wrong-status", pointer="#/paths", expected=Said(404, ""))
+    operations = ["createCustomer", "createPlan", "createProject"]
+    found = [replace(other, operation=name, target=Said(400, name)) for name in operations]
+    found.append(replace(other, target=Said(410, "gone")))
+    (only,) = ledger(found, operations).divergences()
+    assert only.title.startswith("everywhere: answered 400, not 404; 410, not 404: createCustomer")

@@ -25,6 +25,8 @@ class Cleanup:
         """Ids of all records that were ever made."""
         self.spoiled: set[str] = set()
         """Those that the target should have refused to make or to change."""
+        self.archived = 0
+        """How many records could only be archived."""
         self.is_cut_short = False
         """Whether there may be more records than those that are known."""
 
@@ -77,7 +79,9 @@ class Cleanup:
         archive = f"{path}/archive"
         if not self._catalogue.document.routed(archive)[0]:
             return False
-        return (await self._target.ask("POST", archive, b"{}")).is_success
+        is_archived = (await self._target.ask("POST", archive, b"{}")).is_success
+        self.archived += is_archived
+        return is_archived
 
     async def _search(self, resource: Resource) -> None:
         """Note the newest records of a list that contain the run's tag and are not known yet."""

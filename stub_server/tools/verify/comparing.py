@@ -5,6 +5,7 @@ an earlier answer. The schema alone decides about others that the twins share.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from ...contract.document import Operation
@@ -146,7 +147,7 @@ class Comparing:
         if is_id(first) and is_id(second):
             yield from self._id(place, target, first, second)
         elif one is not None and two is not None:
-            if first == second and folded(first) in self._sent:
+            if first == second and one in self._sent:
                 if instant_of(target) != one:
                     yield Difference(place, first, target)
             elif abs(one - two) <= _TOLERANCE:
@@ -191,7 +192,9 @@ class Comparing:
         late = theirs - one - self._skew
         # both requests took a while, the one that the skew is of and this one
         if abs(late) > _TOLERANCE + 2 * self._slowest:
-            got = Words(f"a time that is off by {late:+,.0f} s")
+            side = "later" if late > 0 else "earlier"
+            size = timedelta(seconds=round(abs(late)))
+            got = Words(f"a time {size} {side} than the contract's")
             yield Difference(place, Words("the time of the change"), got)
 
 
@@ -205,15 +208,18 @@ def _attributed(
     for writer, body in written if difference.writer is None else ():
         if place[-1] not in body:
             continue
-        sent = body[place[-1]]
+        sent, wanted = body[place[-1]], folded(difference.expected)
         is_lost = difference.kind == "missing" and at(sent, inside) is not None
-        if is_lost or difference.expected == sent or difference.expected in leaves(sent):
+        if is_lost or difference.expected == sent or wanted in map(folded, leaves(sent)):
             return difference._replace(kind="not-persisted", writer=writer, member=place[-1])
     return difference
 
 
 def folded(value: Any) -> Any:
-    """A text without its case; any other value as it is."""
+    """An instant in seconds since 1970, a text without its case; any other value as it is."""
+    instant = instant_of(value)
+    if instant is not None:
+        return instant
     return value.casefold() if isinstance(value, str) else value
 
 

@@ -12,15 +12,15 @@ from uuid import UUID
 from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
-from .catalogue import Catalogue, Steps, body_of, is_list, pointer_of, queried
+from .catalogue import Catalogue, Steps, at, body_of, is_list, leaves, pointer_of, queried
 from .cleanup import Cleanup
-from .comparing import Comparing, Difference, is_number
+from .comparing import Comparing, Difference, folded, is_number
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import CLASSES, RANKS, Finding, Got, Said
+from .findings import CLASSES, RANKS, Finding, Got, Said, cut
 from .merging import Ledger
 from .options import Options
 from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Probe, Roles, roles_in
-from .target import PERSON, Target
+from .target import Target
 
 _INVALID = (400, 422)
 _LISTS = ("list", "more", "filter")
@@ -40,8 +40,8 @@ class Run(Ledger):
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
-        self.kind, self.closed = PERSON, dict[str, str]()
-        """What the credential is, and why operations are out of its reach, by operationId."""
+        self.closed: dict[str, str] = {}
+        """Why operations are out of the credential's reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
@@ -110,7 +110,6 @@ class Judge:
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
         place, _, tries = probe.learns.rpartition(": ")
-        place = place if got is None else ""
         title = f"{about.id} · {title}."
         return Finding(kind, pointer, title, expected, got, about.id, place, tries)
 
@@ -135,9 +134,16 @@ class Judge:
         elif twin.is_success:
             known = self._kinds.get(got, "stricter")
             kind = _REFUSED.get(target.status) or suspect or known
+            says = at(target.json(), ("message",))
+            if kind == "stricter" and says and self._run.options.write:
+                title += f" ({cut(str(says), 80)})"
         elif target.is_success:
             known = self._kinds.get(expected, "rule" if twin.status == 409 else "laxer")
             kind = _REFUSED.get(twin.status) or suspect or known
+            if kind == "read-only":
+                written = probe.body[probe.pointer.rpartition("/")[2]]
+                if folded(written) not in map(folded, leaves(target.json())):
+                    return  # it has ignored the member
         else:
             kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         yield self._found(kind, probe, self._run.showing.said(twin), title)
@@ -165,6 +171,7 @@ class Judge:
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
         kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
+        inside = Steps()
         got = self._run.showing.value(member, it.got)
         wanted = self._run.showing.value(member, it.expected)
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
@@ -177,6 +184,7 @@ class Judge:
             inside, writer = it.at[it.at.index(it.member) :], it.writer
             where = within(self._run.document, body_of(writer), inside)[0]
             if where.endswith("additionalProperties"):  # of a map, whose names are free
+                inside = (it.member,)
                 where = below(body_of(writer), "properties", it.member)
             if writer != probe.about:  # an update must leave alone what it does not have
                 for kept in self._run.catalogue.resources.values():
@@ -194,7 +202,8 @@ class Judge:
         self._departed.setdefault(it.at, probe.about)
         title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
-        return self._found(kind, probe, expected, title, Got(member, it.got))
+        found = self._found(kind, probe, expected, title, Got(member, it.got))
+        return replace(found, place=".".join(inside))
 
     def _is_confirmed(self, probe: Probe, difference: Difference) -> bool:
         """Whether a value is what the probe has suspected, and not one that departs
@@ -204,11 +213,9 @@ class Judge:
             return difference.kind == "reference"
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
-        for each in self._run.document.lifecycles.values():
-            moves = [move for move in each.moves if probe.about.id in move.by]
-            if moves and difference.at[-1:] == (each.field,):
-                return difference.writer is None  # else the state was written by its name
-        return False
+        fields = {each.field for each in self._run.document.lifecycles.values()}
+        # else the state was written by its name
+        return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
 
 
 def _defaults(document: Document) -> Mapping[str, set[Any]]:

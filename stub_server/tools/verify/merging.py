@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ...app import data_dir
-from ...contract.document import JSON, Document
+from ...contract.document import JSON
 from ...contract.pointers import below, canonical, located
 from ...contract.source import unescaped
 from ...settings import Overlays
@@ -23,6 +23,7 @@ _MISSING = "missing-operation"
 _CAUSES = ("filter", "sort", "not-persisted")
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
+_OF_STATES = {403, 404, 409}
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 Pairs = set[tuple[str, int]]
@@ -103,7 +104,12 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
         findings = [*self._settled()]
-        findings.sort(key=lambda each: (order.index(each.operation), each.pointer))
+
+        def place(each: Finding) -> tuple[int, bool, str]:
+            is_part = each.kind == "stricter" and each.place != ""  # a whole body shows more
+            return order.index(each.operation), is_part, each.pointer
+
+        findings.sort(key=place)
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         everywhere = {kind for kind in CLASSES if self._is_everywhere(kind, findings)}
         for each in findings:
@@ -115,16 +121,23 @@ class Ledger:
     def _settled(self) -> Iterator[Finding]:
         """The findings by what all of them together show.
 
-        What a list ignores it does not check, and what is not stored answers lack.
+        What a list ignores it does not check, and what is not stored answers lack. What is refused
+        in the words of a move, or of a stricter check, is refused for that reason.
         """
+        moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
+        strict = {_refusal(each) for each in self.findings if each.kind == "stricter"}
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
+        told = {"stricter": moves, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
         causes = {self._of(each): each for each in self.findings if each.kind in _CAUSES}
         for each in self.findings:
             is_missing = each.operation in missing
             is_opened = each.kind == "scope" and each.operation in opened
-            if is_missing is not (each.kind == _MISSING) or is_opened:
+            is_of_state = not _OF_STATES.isdisjoint((each.target.status, each.expected.status))
+            has_words = is_of_state and each.target.excerpt
+            is_told = has_words and _refusal(each) in told.get(each.kind, ())
+            if is_missing is not (each.kind == _MISSING) or is_opened or is_told:
                 continue
             member = self._member(each)
             is_lacking = each.kind == "schema" and each.pointer.endswith(f"/properties/{member}")
@@ -165,10 +178,10 @@ class Ledger:
                 check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
                 return "a wrong parameter" if member.startswith("?") else check
             case "stricter":  # whatever was sent
-                return f"{finding.operation} {words(finding.target.excerpt)}"
+                return " ".join(_refusal(finding))
             case "wrong-status":
                 return f"{finding.target.status}, not {finding.expected.status}"
-            case "not-persisted":
+            case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
             case "not-deleted" | "scope":
                 return finding.operation
@@ -198,7 +211,8 @@ class Ledger:
             parts.append(f"{name} {', '.join(filter(None, inner))}".strip())
         known = [shown.kind, cause, *(() if cause else parts)]
         title = shown.title.removesuffix(".")
-        phrase = CLASSES[shown.kind].get("phrase", "").format(cause=cause)
+        causes = listed([*dict.fromkeys(map(self._cause, findings))], "; ")
+        phrase = CLASSES[shown.kind].get("phrase", "").format(cause=causes)
         if phrase and (len(parts) > 1 or "," in parts[0]):
             named = parts if "costs" in CLASSES[shown.kind] else [listed(parts, "; ")]
             title = f"{phrase}: {'; '.join(named)}"
@@ -222,7 +236,35 @@ class Ledger:
         is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
         if is_refusal or CLASSES[shown.kind].get("always_assumed"):
             return "assumed"
-        return basis_of(self.document, shown.pointer, shown)
+        return "documented" if self._is_shown(shown) else "assumed"
+
+    def _is_shown(self, finding: Finding) -> bool:
+        """Whether the source document shows in full what the pointer of a finding leads to.
+
+        The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
+        operation. A part with an entry in `x-basis-notes` is assumed in part, most often its
+        bounds: they say nothing about what is stored. What an answer has around a record is shown
+        only of the operations whose responses are.
+        """
+        document, pointer = self.document, finding.pointer
+        place = canonical(document, pointer)
+        holder, is_member, member = place.rpartition("/properties/")
+        parts = [member.partition("/")[0]]
+        if not is_member:
+            steps = unescaped(place)
+            holder, parts = below("#", *steps[:3]), ["method", "path"]
+            if len(steps) > 3:
+                parts = ["response" if steps[3] == "responses" else "request"]
+        node = document.resolve(located(document, holder)[1]) or {}
+        basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
+        if finding.kind in ("not-persisted", "read-only") or pointer.endswith(("/type", "/format")):
+            notes = {}
+        operation = document.operations.get(finding.operation)
+        if operation is not None and is_member and "id" not in node.get("properties", {}):
+            around = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
+            if holder in around and operation.basis["response"] == "assumed":
+                return False
+        return all(basis.get(part) == "documented" and part not in notes for part in parts)
 
 
 def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
@@ -233,31 +275,6 @@ def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
     return is_everywhere and not is_certain, not is_certain, SEVERITY.index(kind)
 
 
-def basis_of(document: Document, pointer: str, finding: Finding | None = None) -> str:
-    """`documented` if the source document shows what a pointer leads to in full, else `assumed`.
-
-    The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
-    operation. A part with an entry in `x-basis-notes` is assumed in part, most often its bounds:
-    they say nothing about what is stored. What an answer has around a record is shown only of the
-    operations whose responses are.
-    """
-    place = canonical(document, pointer)
-    holder, is_member, member = place.rpartition("/properties/")
-    parts = [member.partition("/")[0]]
-    if not is_member:
-        steps = unescaped(place)
-        holder, parts = below("#", *steps[:3]), ["method", "path"]
-        if len(steps) > 3:
-            parts = ["response" if steps[3] == "responses" else "request"]
-    node = document.resolve(located(document, holder)[1]) or {}
-    basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
-    is_stored = finding is not None and finding.kind == "not-persisted"
-    if is_stored or pointer.endswith(("/type", "/format")):
-        notes = {}
-    operation = document.operations.get("" if finding is None else finding.operation)
-    if operation is not None and is_member and "id" not in node.get("properties", {}):
-        around = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
-        if holder in around and "response" not in operation.raw.get("x-basis", {}):
-            return "assumed"
-    is_shown = all(basis.get(part) == "documented" and part not in notes for part in parts)
-    return "documented" if is_shown else "assumed"
+def _refusal(finding: Finding) -> tuple[str, str]:
+    """An operation, and in which words it refuses."""
+    return finding.operation, words(finding.target.excerpt)

@@ -21,7 +21,6 @@ from .observed import Observed
 from .options import Options
 from .probes import costs
 from .run import Runner
-from .target import PERSON
 
 _DIVERGES, _FAILED, _TOO_LITTLE = range(1, 4)
 _ELSEWHERE: dict[str, str] = fixture("verify.yaml")["unreached"]
@@ -175,10 +174,8 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
     if status == 403:
         if response.codes == ("ip_not_allowed",):
             yield "needs a key with other settings"
-        if run.kind != PERSON:
-            yield "needs a JWT, which creates keys with fewer scopes"
         if ("createApiKey", 201) not in run.pairs:
-            yield "no API key with fewer scopes could be created"
+            yield "needs an API key with fewer scopes, which a JWT creates"
     if costs(operation) and not options.charges:
         yield "needs --charges"
     for needed in run.builder("needs").needs(operation):

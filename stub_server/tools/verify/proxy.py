@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from ...core.text import host_name, is_local
 from ...server.layers.access import is_from_elsewhere
 from ...server.layers.forwarding import LOST
-from ...server.request import OF_CONNECTIONS
+from ...server.request import OF_CONNECTIONS, has_body
 from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
 JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
@@ -125,16 +125,15 @@ class Proxy:
         parts = urlsplit(self._target)
         host = parts.netloc.encode()
         headers = [(n, host if n == b"host" else v) for n, v in _passed_on(scope["headers"])]
-        names = {name for name, _ in scope["headers"]}
-        if b"transfer-encoding" in names:
+        named = dict(scope["headers"])
+        if b"transfer-encoding" in named:
             headers.append((b"transfer-encoding", b"chunked"))
-        has_body = b"transfer-encoding" in names or b"content-length" in names
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
         return httpcore2.Request(
             scope["method"],
             self._target,
             headers=headers,
-            content=_received(receive, sent) if has_body else None,
+            content=_received(receive, sent) if has_body(named) else None,
             extensions={
                 "target": parts.path.encode() + scope["raw_path"] + query,
                 "timeout": {"connect": _CONNECT},

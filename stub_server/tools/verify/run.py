@@ -84,7 +84,7 @@ class Runner(Run):
     async def _send_all(self) -> None:
         # what a credential is shows only in all
         asked = [*filter(self.options.sends, self.document.operations.values())]
-        self.kind, self.closed = await rights_of(self.target, asked, self.unknown_id)
+        self.closed = await rights_of(self.target, asked, self.unknown_id)
         await self._learn_unknown("GET", "/v2/verify-unknown")
         if self.options.write:
             for resource in self.catalogue.resources.values():

@@ -27,10 +27,6 @@ _PAUSE = 0.5  # seconds between tries
 _MOST_LOST = 5  # requests in a row that have no answer, each with its tries
 
 
-PERSON, KEY, PUBLIC = "a JWT", "an API key", "a public key"
-"""Kinds of credentials."""
-
-
 class Away(Exception):
     """The target cannot be asked any more. The message says why, in words that follow its name."""
 
@@ -159,8 +155,8 @@ async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
 
 async def rights_of(
     target: Target, operations: Sequence[Operation], unknown_id: str
-) -> tuple[str, dict[str, str]]:
-    """What the credential is, and why operations are out of its reach, by operationId.
+) -> dict[str, str]:
+    """Why operations are out of the credential's reach, by operationId.
 
     Each is asked about an unknown record, with a body that none accepts: this changes nothing.
     Raises Away, also if the credential is refused everywhere, and if no answer is JSON.
@@ -184,17 +180,15 @@ async def rights_of(
         scopes = operation.scopes if operation.scheme != "jwt" else ()
         for name in (operation.scheme, *scopes):
             statuses[name].add(answer.status)
-    kind, closed = PERSON, {}
+    reasons, closed = {}, {}
+    if statuses["jwt"] and statuses["jwt"] <= {401, 403}:
+        reasons["jwt"] = "needs a JWT, and the credential is a key"
     if statuses["bearer"] == {401}:
-        kind = PUBLIC
-    elif statuses["jwt"] and statuses["jwt"] <= {401, 403}:
-        kind = KEY
+        reasons["bearer"] = "needs a private key or a JWT, and the credential is a public key"
     for operation in operations:
         lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
-        if operation.scheme == "jwt" and kind != PERSON:
-            closed[operation.id] = f"needs a JWT, and the credential is {kind}"
-        elif operation.scheme == "bearer" and kind == PUBLIC:
-            closed[operation.id] = f"needs a private key or a JWT, and the credential is {kind}"
+        if operation.scheme in reasons:
+            closed[operation.id] = reasons[operation.scheme]
         elif lacking:
             closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
-    return kind, closed
+    return closed

@@ -10,7 +10,8 @@ from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
 
 from ...contract.pointers import below
-from ...contract.source import Json
+from ...contract.source import Json, fixture
+from ...core.record import Body
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
 from ...server.explain.mending import Mender, samples
@@ -20,29 +21,9 @@ NOWHERE = "https://verify.invalid/"
 _LETTERS = ascii_lowercase + digits
 GONE = object()
 """In place of the value of a member that is left out."""
-_OTHER = {
-    "string": 12345,
-    "integer": "many",
-    "number": "many",
-    "boolean": "perhaps",
-    "array": "none",
-    "object": "none",
-}
+_OTHER: Body = fixture("verify.yaml")["others"]
 """A value of another type, by type."""
-_TEXTS = (
-    "SP",
-    "RJ",
-    "BR",
-    "PT",
-    "21",
-    "11",
-    "351",
-    "55",
-    "912345678",
-    "987654321",
-    "20040002",
-    "01310100",
-)
+_TEXTS: list[str] = fixture("verify.yaml")["texts"]
 """Texts that patterns of addresses and telephones accept, two of each kind."""
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
@@ -70,6 +51,11 @@ class Variant(NamedTuple):
         if self.value is GONE:
             return "incomplete"
         return "reference" if self.value in (UNKNOWN_ID, [UNKNOWN_ID]) else ""
+
+    def overlaps(self, other: "Variant") -> bool:
+        """Whether one of the places is in the other."""
+        shared = min(len(self.place), len(other.place))
+        return self.place[:shared] == other.place[:shared]
 
 
 class _Try(NamedTuple):
@@ -175,23 +161,17 @@ class Variants:
                         rule = below(where, "properties", *place)
                     yield Variant(value, tried, rule, place, is_accepted)
 
-    def groups(self, schema: Json, base: Any, accepted: Iterable[Variant]) -> list[list[Variant]]:
+    def groups(self, accepted: Iterable[Variant]) -> list[list[Variant]]:
         """As few bodies as have each of the values: those of a group go together in one."""
         groups: list[list[Variant]] = []
         for part in sorted(accepted, key=lambda part: part.place[-1] in _BOUND):
             for group in groups:
-                if part.place[-1] not in _BOUND and self._go_together(schema, base, [*group, part]):
+                if part.place[-1] not in _BOUND and not any(map(part.overlaps, group)):
                     group.append(part)
                     break
             else:
                 groups.append([part])
         return groups
-
-    def _go_together(self, schema: Json, base: Any, parts: list[Variant]) -> bool:
-        body = applied(base, parts)
-        return all(at(body, part.place) == part.value for part in parts) and self.accepts(
-            schema, body
-        )
 
     def of_parameter(
         self, name: str, schema: Json, pointer: str, more: Iterable[Any]
@@ -243,6 +223,8 @@ class Variants:
                 case "format":
                     if limit == "uuid":
                         yield _Try(UNKNOWN_ID, "an id that does not exist")
+                    if limit == "date-time":
+                        yield _Try(self._now.replace("Z", "-03:00"), "an instant with an offset")
                     yield _Try("verify", f"not a valid {limit}", "format")
                 case "pattern":
                     for text in ("\0", "verify verify"):
@@ -276,6 +258,9 @@ class Variants:
         several = usual or self._entries(node)
         if not node.get("uniqueItems"):
             several = [each for each in several[:1] if _named(each) == each] * size
+            if several and isinstance(several[0], str):  # a backend may keep equal ones once
+                stem = several[0].rpartition(".")[0]  # an address, of a network
+                several = [f"{stem}.{number}" for number in range(size)]
         return several[:size] if size <= len(several) and None not in several else None
 
     def _entries(self, node: Json) -> list[Any]:
@@ -289,7 +274,7 @@ class Variants:
         if form == "uri":
             return (NOWHERE + text)[:length]
         if form == "email":
-            host = "@" + ".".join(self.text(50) for _ in range(length // 60)) + ".example.com"
+            host = "@" + "verify." * (length // 8) + "example.com"
             return text[len(host) :] + host
         return text
 

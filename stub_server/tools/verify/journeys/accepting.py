@@ -5,6 +5,7 @@ from typing import Any
 
 from ....contract.document import JSON, Operation
 from ....contract.pointers import below
+from ....contract.source import fixture
 from ....core.record import Body
 from ..catalogue import body_of, pointer_of
 from ..probes import PAUSE, QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
@@ -12,6 +13,8 @@ from ..variants import Variant, applied
 from .listing import listed
 
 _KEY = "Idempotency-Key"
+_FOREIGN: Body = fixture("verify.yaml")["foreign"]
+"""Values that no record has, by format or type."""
 
 
 def accepts(builder: Builder, operation: Operation) -> Journey:
@@ -39,11 +42,11 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
     """
     made, changed = builder.catalogue.made_by(operation), builder.changed_by(operation)
     properties, variants, schema = builder.properties(operation), builder.variants, operation.body
-    smallest, group = variants.smallest(schema, body), "accepts"
-    full, stored, is_dated = smallest, Body(), changed is None
+    full = smallest = variants.smallest(schema, body)
+    group, shown, stored = "accepts", operation, Body()
     if changed is not None:
-        yield from builder.ready(changed, **builder.body(changed.create))
-        group, stored = "persists", builder.present[changed.role]
+        group, shown = "persists", changed.create
+    is_dated = changed is None
 
     def another(name: str) -> Any:
         old, role = stored.get(name), builder.named_by(name)
@@ -55,28 +58,25 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
         return placeholder(role) if old is None else None
 
     for name in properties:
+        if changed is not None:  # what is left out must stay
+            yield from builder.ready(changed, **builder.body(changed.create))
+            stored = builder.present[changed.role]
         few = smallest | {name: another(name)}
         if name in smallest or few[name] is None or not variants.accepts(schema, few):
             continue
         where = below(body_of(operation), "properties", name)
-        if changed is not None:  # what is left out must stay
-            yield from builder.ready(changed, **builder.body(changed.create))
         if not is_dated:
             yield PAUSE
         seen = yield builder.write(operation, few, f"{name} alone", where, group=group)
         is_dated |= seen.is_alike
-        if changed is not None:
-            stored = builder.present.get(changed.role, {})
         next_one = another(name)
         more = full | {name: few[name] if next_one is None else next_one}
         if seen.twin.is_success and variants.accepts(schema, more):
             full = more
     makes = "" if made is None else made.role
     yield builder.write(operation, full, "all members", group=group, makes=makes)
-    examples = builder.examples(operation)[1:]
-    if changed is not None:  # rules bind some members together, such as a document and its type
-        examples = [each for create in changed.creates for each in builder.examples(create)[1:]]
-    for example in examples:
+    # rules bind some members together, such as a document and its type
+    for example in builder.examples(shown)[1:]:
         known = {name: value for name, value in example.items() if name in properties}
         yield builder.write(operation, known, "an example of the contract", group=group)
     large = {name: value for name, value in full.items() if isinstance(value, dict | list)}
@@ -130,7 +130,8 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
             sent = applied(body, [variant])
             asked = {"group": "rejects", "suspect": variant.suspect}
             yield builder.write(operation, sent, variant.tries, variant.pointer, **asked)
-    for group in builder.variants.groups(schema, body, accepted):
+    yield from _answered(builder, operation, body)
+    for group in builder.variants.groups(accepted):
         yield from _together(builder, operation, body, group)
     builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")
@@ -141,6 +142,25 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
     ):
         yield builder.probe(
             operation, "rejects", tries, content, body=raw, headers={"Content-Type": media}
+        )
+
+
+def _answered(builder: Builder, operation: Operation, body: Any) -> Journey:
+    """Members that only answers have: an update may refuse or ignore them."""
+    changed = builder.changed_by(operation)
+    if changed is None:
+        return
+    for name, node in builder.document.schema(changed.schema)["properties"].items():
+        value = _FOREIGN.get(node.get("format", node.get("type")))
+        if value is None or name in builder.properties(operation):
+            continue
+        yield builder.write(
+            operation,
+            body | {name: value},
+            f"{name}, which only answers have",
+            f"#/components/schemas/{changed.schema}/properties/{name}",
+            group=QUIET,
+            suspect="read-only",
         )
 
 

@@ -12,7 +12,7 @@ from ....contract.document import Operation
 from ....contract.pointers import below
 from ....contract.source import Json
 from ..catalogue import Resource, entries_of, is_list, queried, record_of, role_of
-from ..comparing import folded, instant_of, is_number
+from ..comparing import folded, is_number
 from ..probes import (
     SETUP,
     Builder,
@@ -162,7 +162,7 @@ def _missorted(option: str, every: list[Any], found: list[Any], is_alone: bool) 
     values = [folded(entry.get(option.removeprefix("-"))) for entry in found]
     is_text = all(isinstance(value, str) for value in values)
     # how a target orders letters and accents of others' records is not in the contract
-    is_open = is_text and is_alone and None in map(instant_of, values)
+    is_open = is_text and is_alone
     if is_open or not (is_text or all(map(is_number, values))):
         return
     if values != sorted(values, reverse=option.startswith("-")):
@@ -174,8 +174,8 @@ def _misfiltered(
     name: str, value: str, every: list[Any], found: list[Any], is_alone: bool
 ) -> Flaw | None:
     """What is wrong with the entries that are found by a value, by those of the whole list."""
-    matching = {entry["id"] for entry in every if _matches(entry, name, value)}
-    lacking = matching - {*_ids(found)} if len(every) < _SHOWN else ()
+    matching = _ids([entry for entry in every if _matches(entry, name, value)])
+    lacking = {*matching} - {*_ids(found)} if len(every) < _SHOWN else ()
     if any(_matches(entry, name, value) is False for entry in found):
         wrong = "an entry that does not match"
     elif lacking and not (is_alone and found):  # others may delete one
@@ -203,8 +203,8 @@ def _matches(entry: Any, name: str, value: str) -> bool | None:
     return True if shown == value else None
 
 
-def _ids(entries: list[Any]) -> list[Any]:
-    return [entry.get("id") for entry in entries]
+def _ids(entries: list[Any]) -> list[str]:
+    return [str(entry.get("id")) for entry in entries]
 
 
 def _values(

@@ -72,6 +72,9 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     yield probe(delete, "delete", "lifecycle")
     yield from listed("the deleted record", "not-deleted", delete)
     yield probe(delete, "delete again", "not-deleted")
+    update = resource.update
+    if update is not None and builder.may(update):
+        yield probe(update, "the deleted record", "not-deleted", body=builder.body(update))
     builder.present.pop(resource.role)
 
 
@@ -100,8 +103,6 @@ def _while(
     """What is allowed while a holder of the record, or it itself, is in a state."""
     field, is_own = _field(holder), holder == record
     begins = is_own and state in _options(builder, record.create, field)
-    for kind in builder.needs(record.create):
-        yield from builder.ready(kind)
     yield builder.make(record, **({field: state} if begins else {}))
     if holder.update is not None and state is not None and not begins:
         body = {field: state}

@@ -61,6 +61,6 @@ def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Jo
     other, role = f"{project.role} other", f"{keys.role} limited"
     yield from builder.ready(project, other)
     yield from builder.ready(keys, role, scopes=every, allowed_projects=[placeholder(other)])
-    more = {"credential": f"{role} secret", "suspect": "auth", "body": builder.body(operation)}
+    more = {"credential": f"{role} secret", "body": builder.body(operation)}
     learns = "a key that is limited to another project"
     yield probe(learns, "security", path=builder.path(operation), **more)
