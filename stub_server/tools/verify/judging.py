@@ -165,8 +165,8 @@ class Judge:
         for each in found:
             is_figure = is_number(each.expected) and each.kind != "not-persisted"
             # what is there beside has been found as it was made, or not deleted
-            is_told = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
-            if not is_told and not (is_figure and has_others):
+            is_known = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
+            if not is_known and not (is_figure and has_others):
                 yield self._differs(probe, twins[0].status, each)
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:

@@ -127,7 +127,7 @@ class Ledger:
         moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
         strict = {_refusal(each) for each in self.findings if each.kind == "stricter"}
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
-        told = {"stricter": moves, "wrong-status": moves | strict}
+        repeated = {"stricter": moves, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
         causes = {self._of(each): each for each in self.findings if each.kind in _CAUSES}
@@ -136,8 +136,8 @@ class Ledger:
             is_opened = each.kind == "scope" and each.operation in opened
             is_of_state = not _OF_STATES.isdisjoint((each.target.status, each.expected.status))
             has_words = is_of_state and each.target.excerpt
-            is_told = has_words and _refusal(each) in told.get(each.kind, ())
-            if is_missing is not (each.kind == _MISSING) or is_opened or is_told:
+            is_known = has_words and _refusal(each) in repeated.get(each.kind, ())
+            if is_missing is not (each.kind == _MISSING) or is_opened or is_known:
                 continue
             member = self._member(each)
             is_lacking = each.kind == "schema" and each.pointer.endswith(f"/properties/{member}")
