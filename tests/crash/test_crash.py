@@ -46,7 +46,7 @@ def test_what_was_acknowledged_is_there_after_every_kill() -> None:
 @pytest.mark.promise("damage-is-found")
 def test_damage_of_a_store_is_found_and_nothing_is_deleted(tmp_path: Path) -> None:
     """`make crash` does so hundreds of times."""
-    suffered = suffer(tmp_path, (4, 2, 2), 1)
+    suffered = suffer(tmp_path, (4, 2, 2), 5)
     assert [] == suffered.wrong
     assert suffered.found >= 3
 
