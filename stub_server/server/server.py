@@ -30,7 +30,7 @@ from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 
 OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
-IMAGES = 16  # of them, for which strangers may ask
+IMAGES = 16  # of a sandbox that may wait for a QR image, which needs no credential
 MOST_WRONG = 10  # keys of an address in a minute
 READY_FOR = 30 * 24 * 3600  # seconds
 

@@ -134,7 +134,7 @@ async def _since(work: Work, query: Body) -> Reply:
 
 
 async def _next(work: Work, entry: Entry, after: str, query: Body) -> tuple[list[Event], Body]:
-    """The next events that are asked for, and what is told beside them.
+    """The events after a position that the query admits, and the other members of the answer.
 
     A position is an incarnation and how many events had been raised. In a sandbox that has been
     reset or rewound since, all events are new but those with which it began.

@@ -283,7 +283,7 @@ class Keeping:
         trace.by_command = request.headers.get(b"user-agent") == _COMMAND
         trace.is_prefixed = target.prefix != ""
         size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
-        size += len(request.headers.get(b"authorization", b""))  # whose claims it keeps
+        size += len(request.headers.get(b"authorization", b""))  # the trace keeps its claims
         if not target.sandbox.journal.keeps_bodies:
             trace.body = trace.parts = None
         else:
