@@ -80,7 +80,7 @@ class Target:
             request.query,
             sandbox.name,
             sandbox.log.number,
-            request.without_effect,
+            request.head.without_effect,
             request.began,
             request.received_at,
         )
