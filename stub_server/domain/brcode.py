@@ -7,12 +7,12 @@ it.
 """
 
 import re
-import unicodedata
 from binascii import crc_hqx
 from functools import lru_cache
 from io import BytesIO
 
 from ..core import money
+from ..core.text import without_accents
 
 HOST = "pix.sandbox.example"
 BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
@@ -61,7 +61,7 @@ def capitals(text: str, limit: int | None = None) -> str:
     """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters;
     may be empty.
     """
-    plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
+    plain = without_accents(text.upper()).encode("ascii", "ignore").decode().upper()
     words = _UNPRINTABLE.sub(" ", plain).split()
     return " ".join(words)[:limit].rstrip()
 

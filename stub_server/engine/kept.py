@@ -102,9 +102,6 @@ class Bounded(Queue[T]):
         while self.size > goal:
             self._drop()
 
-    def __reversed__(self) -> Iterator[T]:
-        return reversed(self._items)
-
 
 class Log(Bounded[Step]):
     """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was

@@ -14,13 +14,13 @@ from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json, escaped, fixture
 from ..core.clock import parse_iso
-from ..core.record import Record, has_more_values
+from ..core.record import Record, has_more_values, place
 from ..core.text import counted
 from ..core.timers import SENDING
 from ..engine.laws import broken
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
-from ..engine.tables.table import Table, encoded, place
+from ..engine.tables.table import Table, encoded
 from .package import damaged
 
 SHOWN = 50  # reasons of a refusal

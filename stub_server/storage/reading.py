@@ -14,13 +14,13 @@ from typing import Any
 
 from ..core.clock import ClockState
 from ..core.ids import Position
-from ..core.record import NO_EXTRAS, Body, Extras, Record
+from ..core.record import NO_EXTRAS, Body, Extras, Record, place
 from ..core.timers import Timer
 from ..engine.lists import Ends, Event, Queue, ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from ..engine.tables.store import MOST_MERCHANTS, Merchant, Store
-from ..engine.tables.table import encoded, place
+from ..engine.tables.table import encoded
 from .fitting import Fitting
 from .lines import written
 from .package import MISFITS, BadFile, damaged
@@ -82,8 +82,10 @@ class Reader:
     def end(self) -> Sandbox:
         """The sandbox with all that was read.
 
-        Raises KeyError, TypeError or ValueError for records that lack what an index reads.
+        Raises BadFile for records that do not fit the contract: no table takes them, since reading
+        them may cost more than their length.
         """
+        self._check_fit()
         for ident, rows in self._rows.items():
             self.sandbox.stores[ident].rebuild(rows)
         self._rows.clear()
@@ -98,18 +100,23 @@ class Reader:
         except BadFile:
             raise
         except MISFITS as error:
-            unfit = [] if self.fitting is None else self.fitting.unfit()
-            if unfit:  # that is why
-                raise BadFile("unfit", *unfit) from None
+            self._check_fit()  # that is why
             raise damaged(
                 f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
             ) from None
+
+    def _check_fit(self) -> None:
+        """Check that all records that were read fit. Raises BadFile."""
+        unfit = [] if self.fitting is None else self.fitting.unfit()
+        if unfit:
+            raise BadFile("unfit", *unfit)
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
             self._add(body["table"], self._version(body))
         elif kind == "step":
             step = self.step(body)
+            self._check_fit()
             self.sandbox.fold(step)
             self.sandbox.log.append(step)
         elif kind == "event":
@@ -289,8 +296,8 @@ def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> E
     """
     if body is None:
         return Ends()
-    gone = islice(items, max(0, len(items) - body["gone"]), None)
-    return Ends(tuple(gone), tuple(map(read, body["back"])))
+    gone = [*islice(reversed(items), body["gone"])]
+    return Ends(tuple(reversed(gone)), tuple(map(read, body["back"])))
 
 
 def _key_in(body: Body) -> int:

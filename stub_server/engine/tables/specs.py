@@ -1,6 +1,5 @@
 """The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
 
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from ...contract.schema import Validator
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
+from ...core.text import without_accents
 from .indexes import Derive, Derived, Index, Names, Tags, Texts, Totals, kinds, nothing
 
 Extract = Callable[[Body, Body], Any]
@@ -74,8 +74,7 @@ def folded(text: str) -> str:
     """Text without case and accents, for `contains` filters and unique names."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join([c for c in decomposed if not unicodedata.combining(c)])
+    return without_accents(text.casefold())
 
 
 def unmasked(text: str) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 import orjson
 
 from ...contract.schema import ContractViolation, Validator
-from ...core.record import Body, Record, Row, UniqueKey
+from ...core.record import Body, Record, Row, UniqueKey, place
 from .indexes import Keys, Views, contains, insert, remove
 from .specs import Extract, TableSpec, UniqueViolation, without_punctuation
 
+_COMPOSED = 256  # characters of a text that are composed
 REMEMBERED = 16  # lists of a table between two writes to it
 
 
@@ -28,14 +29,13 @@ def encoded(value: Any) -> bytes:
 _parsed = lru_cache(maxsize=256)(orjson.loads)
 
 
-def place(created: int, ident: str) -> int:
-    """The sort key of a record: creation in ms, then id."""
-    return created << 128 | int(ident.replace("-", ""), 16)
-
-
 def _without_blanks(text: str) -> str:
-    """Text in its composed form, with one blank between words and none around them."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    """Text in its composed form, with one blank between words and none around them.
+
+    Composing may take the square of the length, and only a file has names as long as that.
+    """
+    composed = unicodedata.normalize("NFC", text[:_COMPOSED]) + text[_COMPOSED:]
+    return " ".join(composed.split())
 
 
 _IGNORING: Mapping[str, Callable[[str], str]] = {

@@ -80,7 +80,7 @@ class LoadedSandboxes:
 
     def owner(self, key: str) -> str | None:
         """The sandbox in memory that an API key belongs to, by a private key's digest or a public
-        key: the first that has it, so a copy does not take its parent's keys away.
+        key.
 
         The sandbox decides whether the key is valid.
         """
@@ -177,9 +177,12 @@ class LoadedSandboxes:
     # -- coming and going
 
     def put(self, entry: Entry) -> None:
-        """Add a sandbox, in place of the one of its name."""
+        """Add a sandbox, in place of the one of its name. A copy takes no key from its parent."""
         sandbox = entry.sandbox
         before = self._entries.get(sandbox.name)
+        for other in self._entries.values():
+            if other is not before:
+                entry.keys -= entry.keys & other.keys
         self._entries[sandbox.name] = entry
         if before is not None:
             self._leave(before)
