@@ -54,6 +54,7 @@ def crc16(text: str) -> str:
     return f"{crc_hqx(text.encode(), 0xFFFF):04X}"
 
 
+_READ = 512  # characters of a name or city: many times as many as the code has
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
@@ -85,7 +86,7 @@ def encode(amount_cents: int, txid: str, name: str, city: str) -> str:
     """
     url, amount = BASE + txid, money.text(amount_cents)
     account = _field("26", _ACCOUNT + _field("25", url))
-    receiver = _receiver(name, city)
+    receiver = _receiver(name[:_READ], city[:_READ])
     code = f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{receiver}{_NO_REFERENCE}6304"
     return code + crc16(code)
 

@@ -82,10 +82,8 @@ class Reader:
     def end(self) -> Sandbox:
         """The sandbox with all that was read.
 
-        Raises BadFile for records that do not fit the contract: no table takes them, since reading
-        them may cost more than their length.
+        Raises KeyError, TypeError or ValueError for records that lack what an index reads.
         """
-        self._check_fit()
         for ident, rows in self._rows.items():
             self.sandbox.stores[ident].rebuild(rows)
         self._rows.clear()
@@ -100,25 +98,33 @@ class Reader:
         except BadFile:
             raise
         except MISFITS as error:
-            self._check_fit()  # that is why
+            unfit = self._unfit()
+            if unfit:  # that is why
+                raise BadFile("unfit", *unfit) from None
             raise damaged(
                 f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
             ) from None
 
-    def _check_fit(self) -> None:
-        """Check that all records that were read fit. Raises BadFile."""
-        unfit = [] if self.fitting is None else self.fitting.unfit()
-        if unfit:
-            raise BadFile("unfit", *unfit)
+    def _unfit(self) -> Sequence[str]:
+        """What of the records that were read does not fit."""
+        return () if self.fitting is None else self.fitting.unfit()
+
+    def _fold(self, body: Body) -> None:
+        """Fold a step, while all records fit: what a table does with others may take more time than
+        their length allows.
+        """
+        if self._unfit():
+            return
+        step = self.step(body)
+        if not self._unfit():
+            self.sandbox.fold(step)
+            self.sandbox.log.append(step)
 
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
             self._add(body["table"], self._version(body))
         elif kind == "step":
-            step = self.step(body)
-            self._check_fit()
-            self.sandbox.fold(step)
-            self.sandbox.log.append(step)
+            self._fold(body)
         elif kind == "event":
             self.sandbox.events.exchange(Ends(after=(self._event(body, self._shown),)))
         elif kind == "timer":

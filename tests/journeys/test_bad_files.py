@@ -110,6 +110,10 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "an unknown table": ("unfit", _set("record", table="secrets")),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
     "a member less": ("unfit", _lacking("public", "status", "plans")),
+    "a record larger than a body": (
+        "unfit",
+        _inside("record", "products", "public", description="x" * (1 << 20)),
+    ),
     "another time of creation": ("unfit", _set("record", "orders", created=1)),
     "an unknown event": ("unfit", _set("event", type="order.teleported")),
     "an unknown job": ("unfit", _set("timer", job="order.teleport")),

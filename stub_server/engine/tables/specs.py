@@ -18,6 +18,7 @@ Extract = Callable[[Body, Body], Any]
 # Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
 # in both directions.
 LAST = "~\0"
+_REMEMBERED = 256  # characters: texts of files may have a million
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
@@ -77,6 +78,9 @@ def folded(text: str) -> str:
     return without_accents(text.casefold())
 
 
+_short_folded = lru_cache(maxsize=8192)(folded)
+
+
 def unmasked(text: str) -> str:
     """Documents and telephones without case and the punctuation in which they are written."""
     return without_punctuation(folded(text))
@@ -87,8 +91,9 @@ def without_punctuation(text: str) -> str:
     return text.encode().translate(None, b" ()+-./").decode()  # many times as fast as str.translate
 
 
-# for names and e-mail addresses: they are short, and recur with each order
-_folded = lru_cache(maxsize=8192)(folded)
+def _folded(text: str) -> str:
+    """A folded name or e-mail address, which recurs with each order."""
+    return folded(text) if len(text) > _REMEMBERED else _short_folded(text)
 
 
 def searched(texts: Mapping[int, str], keys: Iterable[int], wanted: str) -> Sliced[list[int]]:

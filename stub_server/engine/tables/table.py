@@ -15,6 +15,7 @@ from .indexes import Keys, Views, contains, insert, remove
 from .specs import Extract, TableSpec, UniqueViolation, without_punctuation
 
 _COMPOSED = 256  # characters of a text that are composed
+_REMEMBERED_SIZE = 16_384  # bytes of a parsed record; one of a file may have a million
 REMEMBERED = 16  # lists of a table between two writes to it
 
 
@@ -25,8 +26,12 @@ def encoded(value: Any) -> bytes:
     return b"%b" % orjson.dumps(value)  # the fastest way to copy
 
 
-# Rules look at the same projects, plans and webhooks again and again.
-_parsed = lru_cache(maxsize=256)(orjson.loads)
+_short_parsed = lru_cache(maxsize=256)(orjson.loads)
+
+
+def _parsed(public: bytes) -> Any:
+    """JSON for reading alone: rules look at the same projects, plans and webhooks all the time."""
+    return orjson.loads(public) if len(public) > _REMEMBERED_SIZE else _short_parsed(public)
 
 
 def _without_blanks(text: str) -> str:
