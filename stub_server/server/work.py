@@ -292,7 +292,7 @@ class Work:
         """
         worker, waiting = self.server.sandboxes.worker, self.server.waiting
         with nullcontext() if self.request.is_internal else waiting.take(self.sandbox.name):
-            return await worker.in_slices(search)
+            return await worker.in_slices(search, self.sandbox.name)
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the

@@ -247,7 +247,7 @@ class Sandboxes(MadeSandboxes):
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
                 raise
-            await self.worker.in_slices(dropping)
+            await self.worker.in_slices(dropping, sandbox.name)
             return entry, made
 
     async def delete(self, name: str) -> None:
