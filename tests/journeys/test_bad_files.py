@@ -110,6 +110,10 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "an unknown table": ("unfit", _set("record", table="secrets")),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
     "a member less": ("unfit", _lacking("public", "status", "plans")),
+    "hundreds of seeded keys": (
+        "damaged",
+        _set("sandbox", seeded_keys=[str(uuid4()) for _ in range(501)]),
+    ),
     "a record larger than a body": (
         "unfit",
         _inside("record", "products", "public", description="x" * (1 << 20)),
