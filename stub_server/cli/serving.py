@@ -46,6 +46,7 @@ if hasattr(signal, "SIGHUP"):
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
 STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
+ACCEPTED = 32  # connections that are accepted in a turn of the event loop
 LOOK = 0.2  # seconds between two looks for a file that is gone
 NEWEST, YOUNG, ALL = range(3)  # generations of objects
 OLD = 5  # ticks after which the young are collected though requests go on
@@ -264,7 +265,11 @@ class _Server(uvicorn.Server):
         self._used, self._all_is_due, self._quiet_ticks = monotonic(), False, 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """Listen by several copies of each socket: uvloop accepts one connection of each in a turn,
+        and while hundreds are busy a new one would wait for minutes.
+        """
+        listeners = sockets or []
+        await super().startup([each.dup() for each in listeners for _ in range(ACCEPTED)])
         if self.draft is not None and self._settings.ready_file is not None:
             self.draft.replace(self._settings.ready_file)
         if self._settings.stop_after_idle is not None:
