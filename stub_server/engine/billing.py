@@ -8,7 +8,7 @@ Each adds to a draft: the order, the subscription that it changes, their events 
 from zlib import crc32
 
 from ..core.clock import parse_iso
-from ..core.record import Body, Parts, Record, Row
+from ..core.record import Body, Parts, Row
 from ..domain import payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
@@ -56,7 +56,7 @@ def pay(
     amount: int | None = None,
     *,
     late: bool = False,
-) -> Record:
+) -> Row:
     """The order is paid, and opens or renews a subscription of its plan. Raises Conflict.
 
     `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says
@@ -77,19 +77,19 @@ def pay(
     renewed = _renewed_by(draft, hidden)
     if renewed is not None:
         hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
-        record = change_order(draft, row, moved, public, hidden)
-        _renew(draft, renewed, record.id, public["paymentMethod"])
-        return record
+        order = change_order(draft, row, moved, public, hidden)
+        _renew(draft, renewed, order.id, public["paymentMethod"])
+        return order
     opened = _opened_by(draft, public, hidden)
     if opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
-    record = change_order(draft, row, moved, public, hidden)
+    order = change_order(draft, row, moved, public, hidden)
     if opened is not None:
         _open(draft, *opened)
-    return record
+    return order
 
 
-def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
+def refund(draft: Draft, row: Row, amount: int | None = None) -> Row:
     """Refund an order in full or part (cents).
 
     A full refund ends what it paid for. Raises Conflict.
@@ -99,7 +99,7 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Record:
     return give_back(draft, row, amount, "partially_refunded")
 
 
-def give_back(draft: Draft, row: Row, amount: int, part: str) -> Record:
+def give_back(draft: Draft, row: Row, amount: int, part: str) -> Row:
     """The order after so many cents went back; `part` names the move where more are left.
 
     A full refund ends what the order paid for.
@@ -110,17 +110,17 @@ def give_back(draft: Draft, row: Row, amount: int, part: str) -> Record:
     else:
         moved = legal(table, status, "paid", part)
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
-    record = change_order(draft, row, moved, public, hidden)
+    order = change_order(draft, row, moved, public, hidden)
     if not payments.left(hidden) and hidden["subscriptionId"] is not None:
         _take_back(draft, hidden["subscriptionId"], row.id)
-    return record
+    return order
 
 
 def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     """The order of a period is refunded: that of the running one ends the subscription, a later
     period is removed.
     """
-    row = draft.open(draft.store.subscriptions, ident)
+    row = draft.open("subscriptions", ident)
     if row is None or row.public["status"] == "past_due" or not is_running(draft, row):
         return  # none of its periods runs
     paid_by = row.hidden["paid_by"]
@@ -128,7 +128,7 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
         end_subscription(draft, row, "canceled")
     elif order_id in paid_by:
         public, hidden = subscriptions.withdrawn(row.public, row.hidden, draft.now, order_id)
-        draft.update(draft.store.subscriptions, row, public, hidden)
+        draft.update(row, public, hidden)
         schedule(draft, ident, public, hidden)
 
 
@@ -139,9 +139,8 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
     """The running subscription that a paid order renews: its own, or the customer's of
     the same plan.
     """
-    table = draft.store.subscriptions
     if order["renewal"]:
-        row = draft.open(table, order["subscriptionId"])
+        row = draft.open("subscriptions", order["subscriptionId"])
         if row is not None and is_running(draft, row):
             return row
     return draft.store.running_of(order["customerId"], order["planId"])
@@ -155,14 +154,14 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
     plan = store.plans.peek(hidden["planId"])
     if plan is None or plan["billing_type"] != "recurring":
         return None
-    customer = draft.get(store.customers, hidden["customerId"])
+    customer = draft.get("customers", hidden["customerId"])
     first = store.subscriptions.count("customerId+planId", (customer.id, plan["id"])) == 0
     known = customer.public
     if hidden["copy_only"]:
         known = known | order["customer"]
     return subscriptions.opened(
         ident=draft.ids.uuid(),
-        code=draft.code_for(store.subscriptions),
+        code=draft.code_for("subscriptions"),
         defaults=dict(draft.sandbox.rules.defaults["Subscription"]),
         plan=plan,
         order=order,
@@ -174,11 +173,11 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
 
 
 def _open(draft: Draft, public: Body, hidden: Body) -> None:
-    record = draft.create(draft.store.subscriptions, public["id"], public, hidden)
-    emit_subscription(draft, record, public, "new")
-    schedule(draft, record.id, public, hidden)
+    row = draft.create("subscriptions", public, hidden)
+    emit_subscription(draft, row, "new")
+    schedule(draft, row.id, public, hidden)
     if not is_project(draft, public["projectId"], "open"):  # its order was paid late
-        end_later(draft, Row(record, public, hidden))
+        end_later(draft, row)
 
 
 def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
@@ -220,50 +219,43 @@ def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | N
 
 def call_off_bill(draft: Draft, row: Row) -> None:
     """Cancel the open order of a subscription, if there is one."""
-    bill = draft.open(draft.store.orders, row.hidden["renewal_order"])
+    bill = draft.open("orders", row.hidden["renewal_order"])
     if bill is not None and is_payable(draft, bill):
         cancel(draft, bill)
 
 
-def end_subscription(draft: Draft, row: Row, status: str) -> Record:
+def end_subscription(draft: Draft, row: Row, status: str) -> None:
     """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
-    if move(draft.lifecycle("Subscription"), row.public["status"], status) is None:
-        return row.record
-    call_off_bill(draft, row)
-    public = subscriptions.ended(row.public, status, draft.now)
-    return change_subscription(draft, row, public)
+    if move(draft.lifecycle("Subscription"), row.public["status"], status) is not None:
+        call_off_bill(draft, row)
+        change_subscription(draft, row, subscriptions.ended(row.public, status, draft.now))
 
 
-def end_later(draft: Draft, row: Row) -> Record:
+def end_later(draft: Draft, row: Row) -> None:
     """Cancel a subscription at the end of the paid period, or at once if that is over, and cancel
     its open order.
     """
     if row.public["status"] == "past_due":
-        return end_subscription(draft, row, "canceled")
+        end_subscription(draft, row, "canceled")
+        return
     call_off_bill(draft, row)
     public = subscriptions.ending(row.public, row.hidden, draft.now)
     if subscriptions.has_dispute(row.hidden):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
-    return draft.update(
-        draft.store.subscriptions, row, public, row.hidden | {"renewal_order": None}
-    )
+    draft.update(row, public, row.hidden | {"renewal_order": None})
 
 
 def change_subscription(
     draft: Draft, row: Row, public: Body, hidden: Body | None = None, name: str | None = None
-) -> Record:
-    """A subscription after a move, with its events."""
-    record = draft.update(draft.store.subscriptions, row, public, hidden)
-    emit_subscription(draft, record, public, row.public["status"], name)
-    return record
-
-
-def emit_subscription(
-    draft: Draft, record: Record, public: Body, previous: str, name: str | None = None
 ) -> None:
+    """A subscription after a move, with its events."""
+    emit_subscription(draft, draft.update(row, public, hidden), row.public["status"], name)
+
+
+def emit_subscription(draft: Draft, row: Row, previous: str, name: str | None = None) -> None:
     """The events of a subscription's move from its previous state to the one it has."""
-    status = public["status"]
+    status = row.public["status"]
     moved = draft.lifecycle("Subscription").find(
         previous, status, name if previous == status else None
     )
-    draft.emit_move(draft.store.subscriptions, record, moved, public["projectId"])
+    draft.emit_move(row, moved)

@@ -114,7 +114,7 @@ def update_api_key(work: Work, ident: str, body: Body) -> Reply:
         projects = _projects(work, body["allowed_projects"])
     work.trace.warn(rules.warnings(body, work.now))
     public, hidden = rules.changed_key(row, body, projects, work.now)
-    record = resources.change_key(work.draft, row, public, hidden)
+    record = resources.change_key(work.draft, row, public, hidden).record
     return reply.enveloped("API key updated.", "api_key", work.store.shown(table, record))
 
 

@@ -19,7 +19,7 @@ def create_plan(work: Work, body: Body) -> Reply:
     work.trace.warn(rules.plan_warnings(body))
     rules.check_open(work.project_named(public["projectId"]), "projectId")
     ident = public["id"] = work.draft.ids.uuid()
-    record = resources.add(work.draft, "plans", public)
+    record = resources.add(work.draft, "plans", public).record
     shown = store.shown(store.plans, record)
     return reply.enveloped("Plan created.", "plan", shown).created(work, f"/v2/plans/{ident}")
 
@@ -35,7 +35,7 @@ def update_plan(work: Work, ident: str, body: Body) -> Reply:
     store = work.store
     row = _changeable(work, ident)
     public = rules.changed_plan(row.public, body, store.running("planId", ident), work.now_text)
-    record = resources.change(work.draft, store.plans, row, public)
+    record = resources.change(work.draft, row, public).record
     work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown(store.plans, record))
 
@@ -49,8 +49,8 @@ async def delete_plan(work: Work, ident: str) -> Reply:
     payable = work.lifecycle("Order").sets["payable"]
     pending = sum(store.orders.count("planId+status", (ident, status)) for status in payable)
     rules.check_unused(running, pending, late)
-    work.draft.emit_change(store.plans, row.record, "deleted", row.public["projectId"])
-    work.draft.drop(store.plans, row)
+    work.draft.emit_change(row, "deleted")
+    work.draft.drop(row)
     resources.clear_plan(work.draft, ident)
     return reply.message("Plan deleted.")
 

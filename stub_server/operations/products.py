@@ -24,7 +24,7 @@ def create_product(work: Work, body: Body) -> Reply:
     public["planIds"] = _plans(work, public)
     rules.check_open(project, "projectId")
     ident = public["id"] = work.draft.ids.uuid()
-    record = resources.add(work.draft, "products", public)
+    record = resources.add(work.draft, "products", public).record
     return reply.enveloped("Product created.", "product", record.public).created(
         work, f"/v2/products/{ident}"
     )
@@ -41,15 +41,15 @@ def update_product(work: Work, ident: str, body: Body) -> Reply:
     if "planIds" in body:
         public["planIds"] = _plans(work, public)
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.change(work.draft, work.store.products, row, public)
+    record = resources.change(work.draft, row, public).record
     return reply.enveloped("Product updated.", "product", record.public)
 
 
 def delete_product(work: Work, ident: str) -> Reply:
     row = work.open_allowed(work.store.products, ident, "product")
     rules.check_open(work.project_named(row.public["projectId"]), "projectId")
-    work.draft.emit_change(work.store.products, row.record, "deleted", row.public["projectId"])
-    work.draft.drop(work.store.products, row)
+    work.draft.emit_change(row, "deleted")
+    work.draft.drop(row)
     return reply.message("Product deleted.")
 
 

@@ -33,7 +33,7 @@ def create_project(work: Work, body: Body) -> Reply:
     public, hidden = rules.new_project(
         body, work.defaults("Project"), ident, work.who.identity.subject, work.now_text
     )
-    record = resources.add_project(work.draft, public, hidden)
+    record = resources.add_project(work.draft, public, hidden).record
     return _reply(work, record, "Project created.").created(work, f"/v2/projects/{ident}")
 
 
@@ -47,18 +47,17 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
     """A status in the body takes the same moves as the actions."""
     row = _open(work, ident)
     public, hidden, moved = rules.changed_project(row, body, work.lifecycle("Project"))
-    table, before = work.store.projects, row.public["status"]
+    before = row.public["status"]
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:
         hidden = resources.hidden_after(work.draft, hidden, moved)
-    record = row.record
     if not same or moved is not None:
-        record = work.draft.update(table, row, public, hidden)
+        row = work.draft.update(row, public, hidden)
     if not same:
-        work.draft.emit_change(table, record, "updated", ident, moved_from(before))
+        work.draft.emit_change(row, "updated", moved_from(before))
     if moved is not None:
-        resources.project_moved(work.draft, record, moved)
-    return _reply(work, record, "Project updated.")
+        resources.project_moved(work.draft, row, moved)
+    return _reply(work, row.record, "Project updated.")
 
 
 async def delete_project(work: Work, ident: str) -> Reply:
@@ -72,9 +71,9 @@ async def delete_project(work: Work, ident: str) -> Reply:
     running = store.running("projectId", ident)
     rules.check_idle(orders, running, late)
     moved = work.lifecycle("Project").find(row.public["status"], "deleted")
-    work.draft.emit_move(store.projects, row.record, moved, ident)
+    work.draft.emit_move(row, moved)
     resources.clear_project(work.draft, ident)
-    work.draft.drop(store.projects, row)
+    work.draft.drop(row)
     return reply.value({"error": False, "data": {}, "message": "Project deleted."})
 
 
@@ -162,10 +161,10 @@ def _open(work: Work, ident: str) -> Row:
 
 def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
     row = _open(work, ident)
-    record, moved = row.record, move(work.lifecycle("Project"), row.public["status"], to)
+    moved = move(work.lifecycle("Project"), row.public["status"], to)
     if moved is not None:
-        record = resources.move_project(work.draft, row, moved, (body or {}).get("reason"))
-    return _reply(work, record, f"Project {to}.")
+        row = resources.move_project(work.draft, row, moved, (body or {}).get("reason"))
+    return _reply(work, row.record, f"Project {to}.")
 
 
 def _reply(work: Work, record: Record, message: str) -> Reply:

@@ -29,14 +29,13 @@ async def list_webhooks(work: Work, query: Body) -> Reply:
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
-    table = work.store.webhooks
     ident, key = work.draft.ids.uuid(), new_key(work.draft.ids.secret_bytes())
     public, hidden = rules.new_webhook(body, work.defaults("Webhook"), ident, key, work.now_text)
     _check_project(work, public["projectId"])
-    rules.check_room(len(table))
+    rules.check_room(len(work.store.webhooks))
     if work.request.is_foreign:
         hidden[rules.ABROAD] = True
-    work.draft.create(work.store.webhooks, public["id"], public, hidden)  # it raises no event
+    work.draft.create("webhooks", public, hidden)  # it raises no event
     answer = reply.message(
         "Webhook created.", webhook=public | {"signing_key": key}, warning=WARNING
     )
@@ -72,17 +71,16 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     hidden = row.hidden
     if public["url"] != row.public["url"]:
         hidden = hidden | {rules.ABROAD: work.request.is_foreign}
-    record = row.record
     if not row.equals(public, hidden):
-        record = work.draft.update(work.store.webhooks, row, public, hidden)
+        row = work.draft.update(row, public, hidden)
         if not public["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
-    return reply.enveloped("Webhook updated.", "webhook", record.public)
+    return reply.enveloped("Webhook updated.", "webhook", row.record.public)
 
 
 def delete_webhook(work: Work, ident: str) -> Reply:
     """Its open deliveries are called off, the history stays."""
-    work.draft.drop(work.store.webhooks, _open(work, ident))
+    work.draft.drop(_open(work, ident))
     work.draft.at(work.now, CALLING_OFF, ident)
     return reply.message("Webhook deleted.")
 
@@ -94,7 +92,7 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = N
     key = new_key(work.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
-    work.draft.update(work.store.webhooks, row, public, hidden)
+    work.draft.update(row, public, hidden)
     if until > work.now:
         rest = f"The previous key signs as well until {iso(until)}."
     else:
@@ -121,7 +119,7 @@ async def send_test_webhook(work: Work, ident: str, body: Body | None = None) ->
     with work.server.waiting.take(work.sandbox.name):
         (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
         work.commit()
-        return await _attempt(work, webhook, work.store.webhook_logs.parse(opened), deliveries.TEST)
+        return await _attempt(work, webhook, opened, deliveries.TEST)
 
 
 async def list_logs_for_webhook(work: Work, ident: str, query: Body) -> Reply:

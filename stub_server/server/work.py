@@ -192,9 +192,7 @@ class Work:
         """
         record = self.find(table, ident, what)
         if self.caller is not None and self.caller.projects is not None:
-            row = table.parse(record)
-            of_others = row.public.get("projectId", row.hidden.get("projectId"))
-            self.allow_project(ident if table.name == "projects" else of_others)
+            self.allow_project(table.parse(record).project)
         return record
 
     def open_allowed(self, table: Table, ident: str, what: str) -> Row:

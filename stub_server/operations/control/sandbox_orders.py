@@ -5,7 +5,7 @@ import orjson
 from ...core.clock import parse_iso
 from ...core.money import cents
 from ...core.problem import NotFound
-from ...core.record import Body, Record, Row
+from ...core.record import Body, Row
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, amount_of
 from ...engine import billing, closing, renewals
@@ -57,7 +57,7 @@ def pay_pix_code(work: Work, body: Body) -> Reply:
 def _paid(work: Work, row: Row, asked: Body) -> Reply:
     paid_at = parse_iso(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(work.draft, row, asked.get("payer"))
-    return _changed(
+    return _shown(
         work,
         billing.pay(work.draft, row, payer, paid_at, _amount(asked), late=asked.get("late", False)),
     )
@@ -68,34 +68,34 @@ def fail_order(work: Work, ident: str, body: Body | None) -> Reply:
     method = row.public["paymentMethod"]
     code = (body or {}).get("code", orders.DEFAULT_FAILURE[method])
     orders.check_failure(code, method)
-    return _changed(work, closing.fail(work.draft, row, code))
+    return _shown(work, closing.fail(work.draft, row, code))
 
 
 def expire_order(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
-    return _changed(work, closing.expire(work.draft, row))
+    return _shown(work, closing.expire(work.draft, row))
 
 
 def cancel_order(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
-    return _changed(work, closing.cancel(work.draft, row))
+    return _shown(work, closing.cancel(work.draft, row))
 
 
 def refund_order(work: Work, ident: str, body: Body | None) -> Reply:
     row = _open(work, ident)
-    return _changed(work, billing.refund(work.draft, row, _amount(body)))
+    return _shown(work, billing.refund(work.draft, row, _amount(body)))
 
 
 def dispute_order(work: Work, ident: str, body: Body | None) -> Reply:
     row, reason = _open(work, ident), (body or {}).get("reason")
-    return _changed(work, renewals.dispute(work.draft, row, _amount(body), reason))
+    return _shown(work, renewals.dispute(work.draft, row, _amount(body), reason))
 
 
 def resolve_dispute(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
     if body["outcome"] == "won":
-        return _changed(work, renewals.win(work.draft, row))
-    return _changed(work, renewals.lose(work.draft, row))
+        return _shown(work, renewals.win(work.draft, row))
+    return _shown(work, renewals.lose(work.draft, row))
 
 
 def _amount(asked: Body | None) -> int | None:
@@ -119,10 +119,6 @@ def _with_code(work: Work, code: str) -> Row:
                 work.work_for(store)
                 return row
     raise NotFound("No order of this sandbox shows this PIX code.")
-
-
-def _changed(work: Work, record: Record) -> Reply:
-    return _shown(work, work.draft.get(work.store.orders, record.id))
 
 
 def _shown(work: Work, row: Row, **more: str) -> Reply:

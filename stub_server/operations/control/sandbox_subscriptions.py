@@ -51,13 +51,12 @@ def renew_subscription(work: Work, ident: str) -> Reply:
         )
         raise Conflict.at("status", message, where="path")
     order_id = row.hidden["renewal_order"]
-    order = draft.open(work.store.orders, order_id)
+    order = draft.open("orders", order_id)
     if order is None or not closing.is_payable(draft, order):
-        order_id = renewals.renewal_order(draft, row).id
-        order = draft.get(work.store.orders, order_id)
+        order = renewals.renewal_order(draft, row)
     if closing.is_payable(draft, order):  # a magic e-mail may have failed it at once
         billing.pay(draft, order)
-    return _shown(work, row.id, order_id)
+    return _shown(work, row.id, order.id)
 
 
 def expire_subscription(work: Work, ident: str) -> Reply:
@@ -78,7 +77,7 @@ def _open(work: Work, ident: str) -> Row:
 
 
 def _shown(work: Work, ident: str, order_id: str | None = None) -> Reply:
-    row = work.draft.get(work.store.subscriptions, ident)
-    order = work.draft.open(work.store.orders, order_id)
+    row = work.draft.get("subscriptions", ident)
+    order = work.draft.open("orders", order_id)
     subscription = work.store.shown_row(work.store.subscriptions, row)
     return reply.value({"subscription": subscription, "order": order and order.public})
