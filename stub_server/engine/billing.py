@@ -127,9 +127,8 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     if order_id == paid_by[0]:
         end_subscription(draft, row, "canceled")
     elif order_id in paid_by:
-        public, hidden = subscriptions.withdrawn(row.public, row.hidden, draft.now, order_id)
-        draft.update(row, public, hidden)
-        schedule(draft, ident, public, hidden)
+        withdrawn = subscriptions.withdrawn(row.public, row.hidden, draft.now, order_id)
+        schedule(draft, draft.update(row, *withdrawn))
 
 
 # -- subscriptions, as orders open and renew them
@@ -175,7 +174,7 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
 def _open(draft: Draft, public: Body, hidden: Body) -> None:
     row = draft.create("subscriptions", public, hidden)
     emit_subscription(draft, row, "new")
-    schedule(draft, row.id, public, hidden)
+    schedule(draft, row)
     if not is_project(draft, public["projectId"], "open"):  # its order was paid late
         end_later(draft, row)
 
@@ -188,16 +187,17 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     if public["cancel_at_period_end"] and is_project(draft, public["projectId"], "open"):
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
-    change_subscription(draft, row, public, hidden, "renewed")
+    renewed = change_subscription(draft, row, public, hidden, "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
-    schedule(draft, row.id, public, hidden, None if subscriptions.has_dispute(hidden) else 1)
+    schedule(draft, renewed, None if subscriptions.has_dispute(hidden) else 1)
 
 
-def schedule(draft: Draft, ident: str, public: Body, hidden: Body, paid: int | None = None) -> None:
+def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
     """The timers of a subscription.
 
     `paid` is how many of its newest periods have none yet, all of them by default.
     """
+    ident, public, hidden = row.id, row.public, row.hidden
     if public["status"] == "trialing":
         draft.at(parse_iso(public["trial_end"]), "subscription.activate", ident)
         return  # the others are set then
@@ -247,9 +247,11 @@ def end_later(draft: Draft, row: Row) -> None:
 
 def change_subscription(
     draft: Draft, row: Row, public: Body, hidden: Body | None = None, name: str | None = None
-) -> None:
+) -> Row:
     """A subscription after a move, with its events."""
-    emit_subscription(draft, draft.update(row, public, hidden), row.public["status"], name)
+    changed = draft.update(row, public, hidden)
+    emit_subscription(draft, changed, row.public["status"], name)
+    return changed
 
 
 def emit_subscription(draft: Draft, row: Row, previous: str, name: str | None = None) -> None:

@@ -22,8 +22,7 @@ def activate(draft: Draft, row: Row) -> None:
     if row.public["status"] == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
         move(draft.lifecycle("Subscription"), row.public["status"], "active")
         public = subscriptions.activated(row.public, row.hidden, draft.now)
-        billing.change_subscription(draft, row, public)
-        billing.schedule(draft, row.id, public, row.hidden)
+        billing.schedule(draft, billing.change_subscription(draft, row, public))
 
 
 def renew(draft: Draft, row: Row) -> None:
@@ -61,8 +60,7 @@ def end_period(draft: Draft, row: Row) -> None:
     else:
         move(draft.lifecycle("Subscription"), public["status"], "past_due")
         public = subscriptions.past_due(public, draft.now)
-        billing.change_subscription(draft, row, public)
-        billing.schedule(draft, row.id, public, hidden)
+        billing.schedule(draft, billing.change_subscription(draft, row, public))
 
 
 def end_grace(draft: Draft, row: Row) -> None:
@@ -164,7 +162,7 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
     if wait:
         ended = subscriptions.grace_end(public, hidden)
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
-        draft.update(row, public, hidden)
+        row = draft.update(row, public, hidden)
         bill = draft.open("orders", hidden["renewal_order"])
         if bill is not None and closing.is_payable(draft, bill):
             ends = orders.expires_at(bill.public) + subscriptions.grace_end(public, hidden) - ended
@@ -172,14 +170,13 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
             moved = orders.postponed(bill.public, iso(ends), iso(due), iso(draft.now))
             draft.update(bill, moved)
             draft.at(ends, "order.expire", bill.id)
-    billing.schedule(draft, row.id, public, hidden)
+    billing.schedule(draft, row)
 
 
 def resume(draft: Draft, row: Row) -> None:
     """Do not cancel it at the end of the period after all, and set its timers again."""
     public = subscriptions.resumed(row.public, row.hidden, draft.now)
-    draft.update(row, public)
-    billing.schedule(draft, row.id, public, row.hidden)
+    billing.schedule(draft, draft.update(row, public))
 
 
 def _suspended_at(draft: Draft, row: Row) -> int:
