@@ -30,6 +30,7 @@ async def create_snapshot(work: Work, body: Body) -> Reply:
             entry.snapshots.check_room(name, snapshot.size)
             if await sandboxes.persistence.keep_snapshot(entry, snapshot):
                 break  # else it was reset meanwhile, and what there is now is meant
+    work.trace.before = snapshot.sandbox.log.number  # attempts may have ended before its turn
     return reply.value({"snapshot": _shown(snapshot)}, status=201)
 
 
