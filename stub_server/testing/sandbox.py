@@ -260,14 +260,16 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         As a context manager the rule is deleted at the end of the block.
         """
         body = rule if preset is None else {"preset": preset, **rule}
-        return Fault(self, shown(self.control.post("/faults", json=body), "fault"))
+        return Fault(self.control, shown(self.control.post("/faults", json=body), "fault"))
 
     def inbox(self, events: Sequence[str] = EVENTS) -> Inbox:
         """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by
         default of all.
         """
         name = f"test-{next(self._numbers)}"
-        return Inbox(self, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events))
+        return Inbox(
+            self.control, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events)
+        )
 
     def deliver_to(self, url: str, events: Sequence[str] = EVENTS) -> Json:
         """Create a webhook; answers it with its `signing_key`.
