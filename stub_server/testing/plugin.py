@@ -173,8 +173,8 @@ def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
     fixture gave it.
     """
     found: list[Sandbox] = []
-    arguments = getattr(item, "funcargs", {}).values()
-    for number, each in enumerate(item.config.stash[_MADE]):
+    made, arguments = item.config.stash[_MADE], getattr(item, "funcargs", {}).values()
+    for number, each in enumerate(made):
         if number >= item.stash[_BEFORE] or any(each is value for value in arguments):
             found.append(each)
     return found

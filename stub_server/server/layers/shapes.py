@@ -2,7 +2,6 @@
 allow more than a handler, written for the shipped contract, can process.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from math import inf
 
@@ -17,11 +16,7 @@ from .endpoint import Endpoint
 _READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
 # the keywords that handlers need, beside formats
 _RELIED_ON = ("type", "nullable", "required", "enum")
-_DEEPEST_MAP = 8
 _DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
-
-# where a body has a map with free keys, such as metadata: the members that lead there
-Place = tuple[str, ...]
 
 
 def validated_parameters(operation: Operation, place: str) -> list[Parameter]:
@@ -108,15 +103,3 @@ def _relied_on_itself(node: Json) -> JsonObject:
         kept["minimum"] = node.get("minimum")
         kept["maximum"] = max(node["x-largest"], node.get("maximum", inf))
     return kept
-
-
-def free_maps(schema: Json, document: Document, place: Place = ()) -> Iterator[Place]:
-    """Where a schema has maps from free keys to strings, as the members that lead there."""
-    schema = document.resolve(schema)
-    if not isinstance(schema, dict) or len(place) > _DEEPEST_MAP:
-        return
-    rest = document.resolve(schema.get("additionalProperties"))
-    if isinstance(rest, dict) and rest.get("type") == "string":
-        yield place
-    for name, member in schema.get("properties", {}).items():
-        yield from free_maps(member, document, (*place, name))

@@ -18,7 +18,7 @@ import orjson
 from ...contract.document import Operation
 from ...contract.formats import is_uuid
 from ...contract.schema import LONGEST_KEY, Validator, prune
-from ...contract.source import Json
+from ...contract.source import Json, nodes
 from ...core.problem import (
     BadRequest,
     Conflict,
@@ -41,8 +41,8 @@ from ...domain.documents import checks_digits
 from ..reply import Answer
 from ..request import Request
 from .endpoint import Endpoint
-from .shapes import Place, free_maps, shape_of, validated_parameters, validator_of_handler
-from .violations import MOST_GUESSED, details_of, shown, unread
+from .shapes import shape_of, validated_parameters, validator_of_handler
+from .violations import MOST_GUESSED, details_of, field_name, shown, unread
 from .way import Arguments, Layer, Way
 
 DEEPEST = 32
@@ -122,10 +122,8 @@ class OperationRequests:
         self._relied_on = validator_of_handler(endpoint, shape)
         self._schema_at = partial(endpoint.document.schema_at, shape)
         self._takes_nothing = not shape["properties"] and self._relied_on is None
-        # Of maps whose keys are stored: then the contract lists the code of invalid ones.
-        self._maps: tuple[Place, ...] = ()
-        if CODE in _codes(operation, 409):
-            self._maps = tuple(free_maps(operation.body, endpoint.document))
+        # keys of free maps, such as metadata: then the contract lists the code of invalid ones
+        self._stores_keys = CODE in _codes(operation, 409)
 
     def read(self, way: Way, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -154,8 +152,8 @@ class OperationRequests:
         if self._relied_on is not None and not self._relied_on.is_valid(value):
             what = "The corrected contract allows this, but the sandbox has no behaviour for it"
             raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
-        if self._maps:
-            check_names(value.get("body"), self._maps)
+        if self._stores_keys:
+            check_names(value.get("body") or {})
         return value
 
     def _value(self, way: Way, raw: bytes) -> Body:
@@ -392,15 +390,21 @@ def _is_key(text: str) -> bool:
     return 0 < len(text) <= LONGEST_KEY and "\0" not in text
 
 
-def check_names(body: Json, places: tuple[Place, ...]) -> None:
+def _has_keys(value: Json) -> bool:
+    """Whether all keys in a value can be stored."""
+    if type(value) is dict:
+        return all(map(_is_key, value)) and all(map(_has_keys, value.values()))
+    return type(value) is not list or all(map(_has_keys, value))
+
+
+def check_names(body: Json) -> None:
     """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
+    if _has_keys(body):
+        return
     wrong = []
-    for place in places:
-        node: Any = body
-        for step in place:
-            node = node.get(step) if type(node) is dict else None
-        if type(node) is dict and not all(map(_is_key, node)):
-            wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
+    for place, node in nodes(body):
+        if isinstance(node, dict) and not all(map(_is_key, node)):
+            wrong.append(detail(field_name(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
         raise Conflict(
