@@ -17,7 +17,7 @@ import orjson
 
 from ...contract.document import Operation
 from ...contract.formats import is_uuid
-from ...contract.schema import LONGEST_KEY, Validator, prune
+from ...contract.schema import LONGEST_KEY, Validator, described, prune
 from ...contract.source import Json, nodes
 from ...core.problem import (
     BadRequest,
@@ -41,7 +41,7 @@ from ...domain.documents import checks_digits
 from ..reply import Answer
 from ..request import Request
 from .endpoint import Endpoint
-from .shapes import shape_of, validated_parameters, validator_of_handler
+from .shapes import is_relied_on, shape_of, validated_parameters
 from .violations import MOST_GUESSED, details_of, field_name, shown, unread
 from .way import Arguments, Layer, Way
 
@@ -119,9 +119,13 @@ class OperationRequests:
         self._header_names = {header.name: header.name.lower().encode() for header in headers}
         shape = shape_of(operation)
         self.validator = endpoint.schemas.compile(shape, request=True)
-        self._relied_on = validator_of_handler(endpoint, shape)
+        self._shipped: Validator | None = None
+        if endpoint.made_for is not None and endpoint.shipped is not None:
+            handled = shape_of(endpoint.made_for)
+            self._shipped = endpoint.shipped.schemas.compile(handled, request=True)
+            self._shipped_at = partial(endpoint.shipped.document.schema_at, handled)
         self._schema_at = partial(endpoint.document.schema_at, shape)
-        self._takes_nothing = not shape["properties"] and self._relied_on is None
+        self._takes_nothing = not shape["properties"] and self._shipped is None
         # keys of free maps, such as metadata: then the contract lists the code of invalid ones
         self._stores_keys = CODE in _codes(operation, 409)
 
@@ -149,9 +153,11 @@ class OperationRequests:
         value = self._value(way, body)
         if not self._takes_nothing and not self.validator.is_valid(value):
             self._refuse(body, value)
-        if self._relied_on is not None and not self._relied_on.is_valid(value):
-            what = "The corrected contract allows this, but the sandbox has no behaviour for it"
-            raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
+        if self._shipped is not None and not self._shipped.is_valid(value):
+            for error in self._shipped.iter_errors(value):
+                if is_relied_on(error, self._shipped_at):
+                    what = "The corrected contract allows this, but the sandbox has no behaviour"
+                    raise NotBuilt(f"{what} for it (request{described(error)})")
         if self._stores_keys:
             check_names(value.get("body") or {})
         return value
