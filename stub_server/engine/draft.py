@@ -168,7 +168,7 @@ class Draft:
         """Raise events of these types about a record, of its project unless told otherwise."""
         if types and self.sandbox.origin.raises_events:
             record = row.record
-            resource = self.store.shown(self.store.tables[row.table], record)
+            resource = self.store.shown(row.table, record)
             hidden = record.hidden if extras.names else b""
             of = project or row.project
             for type_ in types:

@@ -73,7 +73,7 @@ def _figures(inspected: Inspected, table: Table, row: Row) -> str:
             "active_subscribers": len(members[row.id, "active"]),
             "total_subscribers": len(members[row.id, "total"]),
         }
-        shown = inspected.store.shown_row(table, row)
+        shown = inspected.store.shown_row(row)
         for name, number in expected.items():
             if shown[name] != number:
                 return f"shows {name} {shown[name]}, not {number}"
@@ -153,7 +153,7 @@ def _times(inspected: Inspected, table: Table, row: Row) -> str:
 
 def _contract(inspected: Inspected, table: Table, row: Row) -> str:
     try:
-        table.validate(inspected.store.shown_row(table, row))
+        table.validate(inspected.store.shown_row(row))
     except Exception as error:  # the check may raise anything, and all of it is a violation
         return f"does not fit: {error}"
     return ""

@@ -43,7 +43,7 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
         row = table.parse(record)
         around = {name: row.hidden.get(name, value) for name, value in around.items()}
         project = row.project
-        subject, resource = record.id, draft.store.shown(table, record)
+        subject, resource = record.id, draft.store.shown(table.name, record)
     return draft.event(
         event_type, subject, project, resource, extras=Extras(others=tuple(around.items()))
     )

@@ -12,7 +12,7 @@ from ..server.work import Work
 
 
 async def list_customers(work: Work, query: Body) -> Reply:
-    return await list_reply(work, work.store.customers, query, "Customers retrieved.", "customers")
+    return await list_reply(work, "customers", query, "Customers retrieved.")
 
 
 def create_customer(work: Work, body: Body) -> Reply:
@@ -44,7 +44,7 @@ def update_customer(work: Work, ident: str, body: Body) -> Reply:
 
 def _found(work: Work, ident: str) -> Record:
     """The customer, if the caller sees it. Raises NotFound."""
-    record = work.find(work.store.customers, ident, "customer")
+    record = work.find("customers", ident, "customer")
     if not work.sees_customer(ident):
         raise work.not_found("customer")
     return record

@@ -16,15 +16,14 @@ SIMULATED = b"x-sandbox-simulated"
 
 
 async def list_orders(work: Work, query: Body) -> Reply:
-    table = work.store.orders
-    found = query_of(work, table, query, handled=_HANDLED)
+    found = query_of(work, "orders", query, handled=_HANDLED)
     if "paid_since" in query or "paid_until" in query:
         found.between = (
             "paid_at",
             end_of_range(query, "paid_since"),
             end_of_range(query, "paid_until"),
         )
-    return await listed(work, table, found, "Orders retrieved.", "orders")
+    return await listed(work, "orders", found, "Orders retrieved.")
 
 
 def create_order(work: Work, body: Body) -> Reply:
@@ -36,7 +35,7 @@ def create_pix_order(work: Work, body: Body) -> Reply:
 
 
 def get_order(work: Work, ident: str) -> Reply:
-    return reply.bare(work.find_allowed(work.store.orders, ident, "order").public)
+    return reply.bare(work.find_allowed("orders", ident, "order").public)
 
 
 def _create(work: Work, body: Body, method: str) -> Reply:

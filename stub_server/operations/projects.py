@@ -19,10 +19,8 @@ from ..server.work import Work
 
 
 async def list_projects(work: Work, query: Body) -> Reply:
-    table = work.store.projects
-    return await lists.listed(
-        work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True
-    )
+    found = query_of(work, "projects", query)
+    return await lists.listed(work, "projects", found, "Projects retrieved.", in_data=True)
 
 
 def create_project(work: Work, body: Body) -> Reply:
@@ -38,9 +36,7 @@ def create_project(work: Work, body: Body) -> Reply:
 
 
 def get_project(work: Work, ident: str) -> Reply:
-    return _reply(
-        work, work.find_allowed(work.store.projects, ident, "project"), "Project retrieved."
-    )
+    return _reply(work, work.find_allowed("projects", ident, "project"), "Project retrieved.")
 
 
 def update_project(work: Work, ident: str, body: Body) -> Reply:
@@ -156,7 +152,7 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
 
 
 def _open(work: Work, ident: str) -> Row:
-    return work.open_allowed(work.store.projects, ident, "project")
+    return work.open_allowed("projects", ident, "project")
 
 
 def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
@@ -168,6 +164,4 @@ def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
 
 
 def _reply(work: Work, record: Record, message: str) -> Reply:
-    return reply.enveloped(
-        message, "project", work.store.shown(work.store.projects, record), in_data=True
-    )
+    return reply.enveloped(message, "project", work.store.shown("projects", record), in_data=True)

@@ -21,11 +21,10 @@ PATIENCE = 4.0  # seconds that a request waits for a receiver
 
 async def list_webhooks(work: Work, query: Body) -> Reply:
     """`event` keeps those that listen to that type."""
-    table = work.store.webhooks
-    wanted = query_of(work, table, query, handled=("event",))
+    wanted = query_of(work, "webhooks", query, handled=("event",))
     if "event" in query:
         wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
-    return await lists.listed(work, table, wanted, "Webhooks retrieved.", "webhooks")
+    return await lists.listed(work, "webhooks", wanted, "Webhooks retrieved.")
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
@@ -125,12 +124,12 @@ async def send_test_webhook(work: Work, ident: str, body: Body | None = None) ->
 async def list_logs_for_webhook(work: Work, ident: str, query: Body) -> Reply:
     _open(work, ident)
     return await list_reply(
-        work, work.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs"
+        work, "webhook_logs", query | {"webhookId": ident}, "Deliveries retrieved.", "logs"
     )
 
 
 async def list_webhook_logs(work: Work, query: Body) -> Reply:
-    return await list_reply(work, work.store.webhook_logs, query, "Deliveries retrieved.", "logs")
+    return await list_reply(work, "webhook_logs", query, "Deliveries retrieved.", "logs")
 
 
 def get_webhook_log(work: Work, ident: str) -> Reply:
@@ -170,11 +169,11 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
 
 
 def _open(work: Work, ident: str) -> Row:
-    return work.open_allowed(work.store.webhooks, ident, "webhook")
+    return work.open_allowed("webhooks", ident, "webhook")
 
 
 def _open_log(work: Work, ident: str) -> Row:
-    return work.open_allowed(work.store.webhook_logs, ident, "delivery")
+    return work.open_allowed("webhook_logs", ident, "delivery")
 
 
 def _check_project(work: Work, project_id: str | None) -> None:

@@ -20,7 +20,6 @@ from ..engine.lists import Saved
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store
-from ..engine.tables.table import Table
 from .request import CONTROL, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
@@ -178,26 +177,26 @@ class Work:
 
     # -- records
 
-    def find(self, table: Table, ident: str, what: str) -> Record:
+    def find(self, table: str, ident: str, what: str) -> Record:
         """The target of the request. Raises NotFound."""
-        record = table.find(ident)
+        record = self.store.tables[table].find(ident)
         if record is None:
             raise self.not_found(what)
         return record
 
-    def find_allowed(self, table: Table, ident: str, what: str) -> Record:
+    def find_allowed(self, table: str, ident: str, what: str) -> Record:
         """The target of the request, of a project that the caller may use.
 
         Raises NotFound, Forbidden.
         """
         record = self.find(table, ident, what)
         if self.caller is not None and self.caller.projects is not None:
-            self.allow_project(table.parse(record).project)
+            self.allow_project(self.store.tables[table].parse(record).project)
         return record
 
-    def open_allowed(self, table: Table, ident: str, what: str) -> Row:
+    def open_allowed(self, table: str, ident: str, what: str) -> Row:
         """The same, parsed."""
-        return table.parse(self.find_allowed(table, ident, what))
+        return self.store.tables[table].parse(self.find_allowed(table, ident, what))
 
     def project_named(self, ident: str) -> Body:
         """The project that the body of the request names, or one of its records.

@@ -79,5 +79,5 @@ def _open(work: Work, ident: str) -> Row:
 def _shown(work: Work, ident: str, order_id: str | None = None) -> Reply:
     row = work.draft.get("subscriptions", ident)
     order = work.draft.open("orders", order_id)
-    subscription = work.store.shown_row(work.store.subscriptions, row)
+    subscription = work.store.shown_row(row)
     return reply.value({"subscription": subscription, "order": order and order.public})
