@@ -95,7 +95,7 @@ def create_api_key(work: Work, body: Body) -> Reply:
     )
     hidden["user_id"] = work.who.identity.subject
     resources.add_key(draft, public, hidden)
-    sandboxes = work.server.sandboxes
+    sandboxes = work.sandboxes
     # a copy in which a request is tried leaves no trace
     if sandboxes.find(work.sandbox.name) is work.sandbox:
         sandboxes.add_keys(work.sandbox.name, (hidden["digest"], public_key))

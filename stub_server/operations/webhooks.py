@@ -115,7 +115,7 @@ async def send_test_webhook(work: Work, ident: str, body: Body | None = None) ->
         entry = work.server.document.events[event_type]
         found = newest(draft, event_type, entry, webhook.public["projectId"])
         event = sample(draft, event_type, entry, next(iter(found), None))
-    with work.server.waiting.take(work.sandbox.name):
+    with work.waiting():
         (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
         work.commit()
         return await _attempt(work, webhook, opened, deliveries.TEST)
@@ -146,7 +146,7 @@ async def retry_webhook(work: Work, ident: str) -> Reply:
     retryable = work.lifecycle("WebhookLogEntry").sets["retryable"]
     deliveries.check_retryable(log.public, retryable, webhook_exists=webhook is not None)
     assert webhook is not None
-    with work.server.waiting.take(work.sandbox.name):
+    with work.waiting():
         return await _attempt(work, webhook, log, deliveries.MANUAL)
 
 
@@ -162,7 +162,7 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     outcome = await work.server.courier.send(
         work.sandbox, attempt, PATIENCE, is_foreign=work.request.is_foreign
     )
-    await do_due(work.sandbox, work.server.sandboxes.worker)
+    await do_due(work.sandbox, work.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.identity.merchant_id))
     public, hidden = conclude(work.draft, attempt, outcome, trigger)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))

@@ -44,7 +44,7 @@ def credentials_of(work: Work, sandbox: Sandbox, prefix: str) -> Body:
         "jwt": work.server.ready_token(sandbox),
         "public_key": public_key,
         "private_key": private_key,
-        "control_key": work.server.sandboxes.control_key(sandbox.name),
+        "control_key": work.sandboxes.control_key(sandbox.name),
         "sample": {
             name: sandbox.origin.sample.get(name)
             for name in ("projectId", "planId", "customerId", "orderId")

@@ -2,7 +2,7 @@
 accepted request, and the work in it, which handlers read with and write through.
 """
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -147,9 +147,14 @@ class Work:
         return self.target.prefix
 
     @property
+    def sandboxes(self) -> Sandboxes:
+        """Those of the server."""
+        return self.server.sandboxes
+
+    @property
     def entry(self) -> Entry:
         """The sandbox with what the server knows of it. Raises NotFound."""
-        return self.server.sandboxes.entry(self.sandbox.name)
+        return self.sandboxes.entry(self.sandbox.name)
 
     @property
     def now(self) -> int:
@@ -284,12 +289,15 @@ class Work:
         self.drafted = None
 
     async def in_slices(self, search: Sliced[T]) -> T:
-        """Run a generator that reads the sandbox. Others are served meanwhile; the request is one
-        of those that wait, but for what a page asks, which has its place.
-        """
-        worker, waiting = self.server.sandboxes.worker, self.server.waiting
-        with nullcontext() if self.request.is_internal else waiting.take(self.sandbox.name):
-            return await worker.in_slices(search)
+        """Run a generator that reads the sandbox. Others are served meanwhile."""
+        with self.waiting():
+            return await self.sandboxes.worker.in_slices(search)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """A place among the requests that wait; what a page asks has its own. Raises Limited."""
+        if self.request.is_internal:
+            return nullcontext()
+        return self.server.waiting.take(self.sandbox.name)
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the

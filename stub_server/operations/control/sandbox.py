@@ -51,7 +51,7 @@ def get_readiness(work: Work) -> Reply:
             advice="Send requests to another one.",
             code="server_stopping",
         )
-    persistence = work.server.sandboxes.persistence
+    persistence = work.sandboxes.persistence
     if persistence.failure is not None:
         raise persistence.failure.again()
     persistence.check_lease()
@@ -99,9 +99,8 @@ def list_assumptions(work: Work) -> Reply:
 
 async def check_invariants(work: Work) -> Reply:
     """A copy of the sandbox is checked, so others are served."""
-    name = work.sandbox.name
-    with work.server.waiting.take(name):
-        checks = await work.server.sandboxes.worker.in_line(_checking(work), name)
+    with work.waiting():
+        checks = await work.sandboxes.worker.in_line(_checking(work), work.sandbox.name)
     ok = all(check["ok"] for check in checks)
     return reply.value({"ok": ok, "checks": checks}, 200 if ok else 409)
 
@@ -115,7 +114,7 @@ def _checking(work: Work) -> Sliced[list[Body]]:
 async def reset_sandbox(work: Work, body: Body | None) -> Reply:
     beginning = checked_beginning(work, body or {})
     async with own_turn(work) as entry:
-        sandbox = await work.server.sandboxes.reset(entry.sandbox.name, beginning)
+        sandbox = await work.sandboxes.reset(entry.sandbox.name, beginning)
     work.move_to(sandbox)
     return reply.value(
         {

@@ -100,7 +100,7 @@ async def _pieces(file: IO[bytes]) -> AsyncGenerator[bytes]:
 
 async def import_sandbox(work: Work, query: Body) -> Reply:
     """A file that cannot be used changes nothing."""
-    sandboxes = work.server.sandboxes
+    sandboxes = work.sandboxes
     try:
         entry, replaced = await sandboxes.import_(
             work.sandbox.name, work.upload, deliver=query["deliver"], abroad=work.request.is_foreign

@@ -18,10 +18,10 @@ async def drain_webhooks(work: Work, body: Body | None) -> Reply:
     released = await _release_deliveries(work) if asked.get("held") else 0
     sandbox, courier = work.sandbox, work.server.courier
     courier.look_soon(sandbox)
-    with work.server.waiting.take(work.sandbox.name):
+    with work.waiting():
         complete = await drained(courier, sandbox, asked.get("wait_seconds", PATIENCE))
     work.check_there()
-    await do_due(sandbox, work.server.sandboxes.worker)
+    await do_due(sandbox, work.sandboxes.worker)
     return reply.value(
         {
             "now": iso(sandbox.clock.now),
@@ -40,7 +40,7 @@ async def _release_deliveries(work: Work) -> int:
     released = len(sandbox.timers.on_hold) + sandbox.timers.attempts_due(sandbox.clock.now)
     sandbox.status.held_before = 0
     try:
-        await work.server.sandboxes.persistence.store_row(sandbox)
+        await work.sandboxes.persistence.store_row(sandbox)
     except Unavailable:
         sandbox.status.held_before = held
         raise

@@ -14,13 +14,13 @@ SOON = 1.0  # seconds in which a sandbox is answered itself, and not where to as
 
 
 async def list_sandboxes(work: Work, query: Body) -> Reply:
-    found = await work.server.sandboxes.listed(query.get("name", "*"))
+    found = await work.sandboxes.listed(query.get("name", "*"))
     return lists.listed_here("sandboxes", found, query, partial(summary_of, work))
 
 
 async def create_sandbox(work: Work, body: Body | None) -> Reply:
     asked = body or {}
-    sandboxes = work.server.sandboxes
+    sandboxes = work.sandboxes
     wanted = asked.get("name"), checked_beginning(work, asked), asked.get("ttl_seconds")
     if not _prefers_to_ask(work):
         return _made(work, await sandboxes.create(*wanted))
@@ -32,20 +32,20 @@ async def create_sandbox(work: Work, body: Body | None) -> Reply:
 
 
 def get_sandbox(work: Work, name: str) -> Reply:
-    progress = work.server.sandboxes.creation(name)
+    progress = work.sandboxes.creation(name)
     if progress is not None:
         return _being_made(work, name.lower(), progress)
-    return reply.value({"sandbox": shown(work, work.server.sandboxes.entry(name))})
+    return reply.value({"sandbox": shown(work, work.sandboxes.entry(name))})
 
 
 async def delete_sandbox(work: Work, name: str) -> Reply:
-    await work.server.sandboxes.delete(name)
+    await work.sandboxes.delete(name)
     return Reply(204, ())
 
 
 async def fork_sandbox(work: Work, name: str, body: Body | None) -> Reply:
     asked = body or {}
-    entry = await work.server.sandboxes.fork(
+    entry = await work.sandboxes.fork(
         name,
         asked.get("name"),
         asked.get("step"),
@@ -57,7 +57,7 @@ async def fork_sandbox(work: Work, name: str, body: Body | None) -> Reply:
 
 async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
     deletes = (body or {}).get("keys", False)
-    entry, made = await work.server.sandboxes.rotate(name, work.cause, keys=deletes)
+    entry, made = await work.sandboxes.rotate(name, work.cause, keys=deletes)
     newest = made[: -MOST_SHOWN - 1 : -1]
     return reply.value(
         {
