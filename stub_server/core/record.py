@@ -49,6 +49,12 @@ class Row(NamedTuple):
         return self.record.id
 
     @property
+    def status(self) -> str:
+        """The state that it is in, of records that have one."""
+        found: str = self.public["status"]
+        return found
+
+    @property
     def project(self) -> str | None:
         """The project that it is, or belongs to, if any."""
         if self.table == "projects":

@@ -81,7 +81,7 @@ class Lives:
         """Do something to an order now, if it is in one of the states of a set."""
         draft = self.script.draft()
         row = draft.get("orders", ident)
-        if row.public["status"] in draft.states("Order", states):
+        if row.status in draft.states("Order", states):
             act(draft, row, *asked)
         draft.record()
 
@@ -225,5 +225,5 @@ class Lives:
         row = draft.open("subscriptions", ident)
         if row is None or row.public["cancel_at_period_end"]:
             return
-        if row.public["status"] == "active":
+        if row.status == "active":
             billing.end_later(draft, row)

@@ -335,8 +335,8 @@ def _switch_off(draft: Draft, ident: str) -> None:
 def move_project(draft: Draft, ident: str, to: str) -> None:
     """Move a project to a status, by the shortest way that the contract knows."""
     row, moves = draft.get("projects", ident), draft.lifecycle("Project")
-    for status in path(moves, row.public["status"], to)[1:]:
-        moved = moves.find(row.public["status"], status)
+    for status in path(moves, row.status, to)[1:]:
+        moved = moves.find(row.status, status)
         assert moved is not None  # a step of the way
         row = resources.move_project(draft, row, moved)
 

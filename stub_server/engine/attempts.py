@@ -158,7 +158,7 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
         if trigger == AUTOMATIC and public["next_attempt_at"] is not None:
             draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
-        statuses = was.public["status"], public["status"]
+        statuses = was.status, public["status"]
         changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
         draft.update(webhook, changed)
         if webhook.public["is_active"] and not changed["is_active"]:

@@ -18,7 +18,7 @@ from .draft import Draft
 
 def is_running(draft: Draft, row: Row) -> bool:
     """Whether a subscription has not ended."""
-    return row.public["status"] in draft.states("Subscription", "running")
+    return row.status in draft.states("Subscription", "running")
 
 
 def is_project(draft: Draft, project_id: str, states: str) -> bool:
@@ -64,7 +64,7 @@ def pay(
     """
     orders_ = draft.lifecycle("Order")
     payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
-    moved = move(orders_, row.public["status"], "paid")
+    moved = move(orders_, row.status, "paid")
     payer = payer or payer_of(draft, row)
     public, hidden = payments.paid(
         row.public,
@@ -104,7 +104,7 @@ def give_back(draft: Draft, row: Row, amount: int, part: str) -> Row:
 
     A full refund ends what the order paid for.
     """
-    table, status = draft.lifecycle("Order"), row.public["status"]
+    table, status = draft.lifecycle("Order"), row.status
     if amount == payments.left(row.hidden):
         moved = legal(table, status, "refunded")
     else:
@@ -121,7 +121,7 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     period is removed.
     """
     row = draft.open("subscriptions", ident)
-    if row is None or row.public["status"] == "past_due" or not is_running(draft, row):
+    if row is None or row.status == "past_due" or not is_running(draft, row):
         return  # none of its periods runs
     paid_by = row.hidden["paid_by"]
     if order_id == paid_by[0]:
@@ -226,7 +226,7 @@ def call_off_bill(draft: Draft, row: Row) -> None:
 
 def end_subscription(draft: Draft, row: Row, status: str) -> None:
     """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
-    if move(draft.lifecycle("Subscription"), row.public["status"], status) is not None:
+    if move(draft.lifecycle("Subscription"), row.status, status) is not None:
         call_off_bill(draft, row)
         change_subscription(draft, row, subscriptions.ended(row.public, status, draft.now))
 
@@ -235,7 +235,7 @@ def end_later(draft: Draft, row: Row) -> None:
     """Cancel a subscription at the end of the paid period, or at once if that is over, and cancel
     its open order.
     """
-    if row.public["status"] == "past_due":
+    if row.status == "past_due":
         end_subscription(draft, row, "canceled")
         return
     call_off_bill(draft, row)
@@ -250,13 +250,13 @@ def change_subscription(
 ) -> Row:
     """A subscription after a move, with its events."""
     changed = draft.update(row, public, hidden)
-    emit_subscription(draft, changed, row.public["status"], name)
+    emit_subscription(draft, changed, row.status, name)
     return changed
 
 
 def emit_subscription(draft: Draft, row: Row, previous: str, name: str | None = None) -> None:
     """The events of a subscription's move from its previous state to the one it has."""
-    status = row.public["status"]
+    status = row.status
     moved = draft.lifecycle("Subscription").find(
         previous, status, name if previous == status else None
     )

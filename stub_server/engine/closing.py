@@ -15,7 +15,7 @@ IN_EVENTS = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
 
 def is_payable(draft: Draft, row: Row) -> bool:
     """Whether an order can be paid."""
-    return row.public["status"] in draft.states("Order", "payable")
+    return row.status in draft.states("Order", "payable")
 
 
 def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body | None]:
@@ -53,7 +53,7 @@ def cancel(draft: Draft, row: Row) -> Row:
 
 
 def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Row:
-    moved = move(draft.lifecycle("Order"), row.public["status"], status)
+    moved = move(draft.lifecycle("Order"), row.status, status)
     if moved is None:
         return row
     public = orders.closed(row.public, status, iso(draft.now), transaction)

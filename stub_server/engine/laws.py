@@ -63,7 +63,7 @@ def _figures(inspected: Inspected, table: Table, row: Row) -> str:
         sums[project, "plans"] += 1
     elif table.name == "subscriptions":
         members[project, "total"].add(row.public["customerId"])
-        if row.public["status"] in inspected.running:
+        if row.status in inspected.running:
             members[project, "active"].add(row.public["customerId"])
     else:
         expected = {
@@ -127,13 +127,13 @@ def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
         return f"its period ends at {public['current_period_end']}, not at {end}"
     for ident in hidden["dispute"]["orders"] if has_dispute(hidden) else ():
         disputed = store.orders.open(ident)
-        if disputed is None or disputed.public["status"] != "disputed":
+        if disputed is None or disputed.status != "disputed":
             return f"waits for the dispute of order {ident}, which is not disputed"
     return ""
 
 
 def _one_each(inspected: Inspected, table: Table, row: Row) -> str:
-    if row.public["status"] not in inspected.running:
+    if row.status not in inspected.running:
         return ""
     kept = row.public["customerId"], row.public["planId"]
     other = inspected.subscribers.setdefault(kept, row.id)

@@ -19,8 +19,8 @@ from .draft import Draft
 
 def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
-    if row.public["status"] == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
-        move(draft.lifecycle("Subscription"), row.public["status"], "active")
+    if row.status == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
+        move(draft.lifecycle("Subscription"), row.status, "active")
         public = subscriptions.activated(row.public, row.hidden, draft.now)
         billing.schedule(draft, billing.change_subscription(draft, row, public))
 
@@ -93,7 +93,7 @@ def end_suspension(draft: Draft, row: Row) -> None:
 
 
 def _is_late(row: Row) -> bool:
-    return row.public["status"] == "past_due" and not subscriptions.has_dispute(row.hidden)
+    return row.status == "past_due" and not subscriptions.has_dispute(row.hidden)
 
 
 def _charge(draft: Draft, order: Row) -> None:
@@ -150,7 +150,7 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
     if orders.magic_of(email).refunds is None:
         return False
     last = draft.open("orders", row.public["lastOrderId"])
-    return last is not None and last.public["status"] == "refunded"
+    return last is not None and last.status == "refunded"
 
 
 # -- later and going on
@@ -194,7 +194,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 
     Raises Conflict.
     """
-    moved = legal(draft.lifecycle("Order"), row.public["status"], "disputed")
+    moved = legal(draft.lifecycle("Order"), row.status, "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
     order = closing.change_order(draft, row, moved, public)
     paid_for = _subscription_of(draft, row)
@@ -207,7 +207,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 def win(draft: Draft, row: Row) -> Row:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
-    moved = legal(draft.lifecycle("Order"), row.public["status"], "paid", "won")
+    moved = legal(draft.lifecycle("Order"), row.status, "paid", "won")
     order = closing.change_order(draft, row, moved, payments.won(row.public, row.hidden, draft.now))
     _release(draft, row)
     return order

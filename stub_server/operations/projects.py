@@ -43,7 +43,7 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
     """A status in the body takes the same moves as the actions."""
     row = _open(work, ident)
     public, hidden, moved = rules.changed_project(row, body, work.lifecycle("Project"))
-    before = row.public["status"]
+    before = row.status
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:
         hidden = resources.hidden_after(work.draft, hidden, moved)
@@ -66,7 +66,7 @@ async def delete_project(work: Work, ident: str) -> Reply:
         orders += store.orders.count("projectId+status", (ident, status))
     running = store.running("projectId", ident)
     rules.check_idle(orders, running, late)
-    moved = work.lifecycle("Project").find(row.public["status"], "deleted")
+    moved = work.lifecycle("Project").find(row.status, "deleted")
     work.draft.emit_move(row, moved)
     resources.clear_project(work.draft, ident)
     work.draft.drop(row)
@@ -93,7 +93,7 @@ def archive_project(work: Work, ident: str, body: Body | None) -> Reply:
 
 async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     store = work.store
-    archived = _open(work, ident).public["status"] == "archived"
+    archived = _open(work, ident).status == "archived"
     lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
     since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
@@ -157,7 +157,7 @@ def _open(work: Work, ident: str) -> Row:
 
 def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
     row = _open(work, ident)
-    moved = move(work.lifecycle("Project"), row.public["status"], to)
+    moved = move(work.lifecycle("Project"), row.status, to)
     if moved is not None:
         row = resources.move_project(work.draft, row, moved, (body or {}).get("reason"))
     return _reply(work, row.record, f"Project {to}.")

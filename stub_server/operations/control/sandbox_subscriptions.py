@@ -13,7 +13,7 @@ from .named import open_named
 
 def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:
     row = _open(work, ident)
-    status = row.public["status"]
+    status = row.status
     if not (body or {}).get("at_period_end", False):
         billing.end_subscription(work.draft, row, "canceled")
         return _shown(work, row.id)
@@ -38,8 +38,8 @@ def resume_subscription(work: Work, ident: str) -> Reply:
 def renew_subscription(work: Work, ident: str) -> Reply:
     """The renewal order is paid, and made if none is open."""
     row, draft = _open(work, ident), work.draft
-    if row.public["status"] not in draft.states("Subscription", "renewable"):
-        raise refused(work.lifecycle("Subscription"), row.public["status"], "active")
+    if row.status not in draft.states("Subscription", "renewable"):
+        raise refused(work.lifecycle("Subscription"), row.status, "active")
     _check_project_open(work, row)
     if billing.is_project(draft, row.public["projectId"], "paused"):
         message = "The project is suspended: nothing is renewed until it is active again."
