@@ -77,16 +77,16 @@ def update_project_status(work: Work, ident: str, body: Body) -> Reply:
     return _move(work, ident, body["status"], body)
 
 
-def activate_project(work: Work, ident: str, body: Body | None) -> Reply:
+def activate_project(work: Work, ident: str, body: Body) -> Reply:
     return _move(work, ident, "active", body)
 
 
-def suspend_project(work: Work, ident: str, body: Body | None) -> Reply:
+def suspend_project(work: Work, ident: str, body: Body) -> Reply:
     """It takes no orders, open ones stay payable, and its subscriptions are paused."""
     return _move(work, ident, "suspended", body)
 
 
-def archive_project(work: Work, ident: str, body: Body | None) -> Reply:
+def archive_project(work: Work, ident: str, body: Body) -> Reply:
     """Its pending orders are canceled, and its subscriptions end with their paid periods."""
     return _move(work, ident, "archived", body)
 
@@ -155,11 +155,11 @@ def _open(work: Work, ident: str) -> Row:
     return work.open_allowed("projects", ident, "project")
 
 
-def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
+def _move(work: Work, ident: str, to: str, body: Body) -> Reply:
     row = _open(work, ident)
     moved = move(work.lifecycle("Project"), row.status, to)
     if moved is not None:
-        row = resources.move_project(work.draft, row, moved, (body or {}).get("reason"))
+        row = resources.move_project(work.draft, row, moved, body.get("reason"))
     return _reply(work, row.record, f"Project {to}.")
 
 

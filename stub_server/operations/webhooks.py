@@ -84,10 +84,10 @@ def delete_webhook(work: Work, ident: str) -> Reply:
     return reply.message("Webhook deleted.")
 
 
-def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = None) -> Reply:
+def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     """The old key signs as well until its grace ends."""
     row = _open(work, ident)
-    grace = (body or {}).get("grace_period_seconds", DAY // SECOND)
+    grace = body.get("grace_period_seconds", DAY // SECOND)
     key = new_key(work.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
@@ -103,10 +103,10 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = N
     )
 
 
-async def send_test_webhook(work: Work, ident: str, body: Body | None = None) -> Reply:
+async def send_test_webhook(work: Work, ident: str, body: Body) -> Reply:
     """Answers after the one attempt, whatever came of it."""
     webhook = _open(work, ident)
-    event_type = (body or {}).get("event_type", TEST)
+    event_type = body.get("event_type", TEST)
     draft = work.draft
     if event_type == TEST:
         event = draft.event(TEST, ident, None, nothing_happened(ident))

@@ -38,8 +38,8 @@ def inspect_order(work: Work, ident: str) -> Reply:
     return _shown(work, row, shop=shop, pay_url=address)
 
 
-def pay_order(work: Work, ident: str, body: Body | None) -> Reply:
-    return _paid(work, _open(work, ident), body or {})
+def pay_order(work: Work, ident: str, body: Body) -> Reply:
+    return _paid(work, _open(work, ident), body)
 
 
 def pay_pix_code(work: Work, body: Body) -> Reply:
@@ -63,10 +63,10 @@ def _paid(work: Work, row: Row, asked: Body) -> Reply:
     )
 
 
-def fail_order(work: Work, ident: str, body: Body | None) -> Reply:
+def fail_order(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
     method = row.public["paymentMethod"]
-    code = (body or {}).get("code", orders.DEFAULT_FAILURE[method])
+    code = body.get("code", orders.DEFAULT_FAILURE[method])
     orders.check_failure(code, method)
     return _shown(work, closing.fail(work.draft, row, code))
 
@@ -81,13 +81,13 @@ def cancel_order(work: Work, ident: str) -> Reply:
     return _shown(work, closing.cancel(work.draft, row))
 
 
-def refund_order(work: Work, ident: str, body: Body | None) -> Reply:
+def refund_order(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
     return _shown(work, billing.refund(work.draft, row, _amount(body)))
 
 
-def dispute_order(work: Work, ident: str, body: Body | None) -> Reply:
-    row, reason = _open(work, ident), (body or {}).get("reason")
+def dispute_order(work: Work, ident: str, body: Body) -> Reply:
+    row, reason = _open(work, ident), body.get("reason")
     return _shown(work, renewals.dispute(work.draft, row, _amount(body), reason))
 
 
@@ -98,8 +98,8 @@ def resolve_dispute(work: Work, ident: str, body: Body) -> Reply:
     return _shown(work, renewals.lose(work.draft, row))
 
 
-def _amount(asked: Body | None) -> int | None:
-    return cents(asked["amount"]) if asked and "amount" in asked else None
+def _amount(asked: Body) -> int | None:
+    return cents(asked["amount"]) if "amount" in asked else None
 
 
 def _open(work: Work, ident: str) -> Row:

@@ -11,10 +11,10 @@ from ...server.work import Work
 from .named import open_named
 
 
-def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:
+def cancel_subscription(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
     status = row.status
-    if not (body or {}).get("at_period_end", False):
+    if not body.get("at_period_end", False):
         billing.end_subscription(work.draft, row, "canceled")
         return _shown(work, row.id)
     if not billing.is_running(work.draft, row) and status != "canceled":

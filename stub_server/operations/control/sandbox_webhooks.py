@@ -12,14 +12,13 @@ from ...webhooks.advancing import counts, drained
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
-async def drain_webhooks(work: Work, body: Body | None) -> Reply:
+async def drain_webhooks(work: Work, body: Body) -> Reply:
     """`complete` says whether nothing is due any more, or the time is over."""
-    asked = body or {}
-    released = await _release_deliveries(work) if asked.get("held") else 0
+    released = await _release_deliveries(work) if body.get("held") else 0
     sandbox, courier = work.sandbox, work.server.courier
     courier.look_soon(sandbox)
     with work.waiting():
-        complete = await drained(courier, sandbox, asked.get("wait_seconds", PATIENCE))
+        complete = await drained(courier, sandbox, body.get("wait_seconds", PATIENCE))
     work.check_there()
     await do_due(sandbox, work.sandboxes.worker)
     return reply.value(

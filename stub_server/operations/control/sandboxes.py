@@ -18,10 +18,9 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
     return lists.listed_here("sandboxes", found, query, partial(summary_of, work))
 
 
-async def create_sandbox(work: Work, body: Body | None) -> Reply:
-    asked = body or {}
+async def create_sandbox(work: Work, body: Body) -> Reply:
     sandboxes = work.sandboxes
-    wanted = asked.get("name"), checked_beginning(work, asked), asked.get("ttl_seconds")
+    wanted = body.get("name"), checked_beginning(work, body), body.get("ttl_seconds")
     if not _prefers_to_ask(work):
         return _made(work, await sandboxes.create(*wanted))
     name, creation = await sandboxes.create_beside(*wanted)
@@ -43,20 +42,19 @@ async def delete_sandbox(work: Work, name: str) -> Reply:
     return Reply(204, ())
 
 
-async def fork_sandbox(work: Work, name: str, body: Body | None) -> Reply:
-    asked = body or {}
+async def fork_sandbox(work: Work, name: str, body: Body) -> Reply:
     entry = await work.sandboxes.fork(
         name,
-        asked.get("name"),
-        asked.get("step"),
-        asked.get("ttl_seconds"),
-        deliver=asked.get("deliver", False),
+        body.get("name"),
+        body.get("step"),
+        body.get("ttl_seconds"),
+        deliver=body.get("deliver", False),
     )
     return _made(work, entry)
 
 
-async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
-    deletes = (body or {}).get("keys", False)
+async def rotate_sandbox(work: Work, name: str, body: Body) -> Reply:
+    deletes = body.get("keys", False)
     entry, made = await work.sandboxes.rotate(name, work.cause, keys=deletes)
     newest = made[: -MOST_SHOWN - 1 : -1]
     return reply.value(

@@ -142,7 +142,7 @@ class OperationRequests:
         if self._takes_query:
             arguments["query"] = {**self._query.defaults, **value.get("query", _EMPTY)}
         if self._takes_body:
-            arguments["body"] = value.get("body")
+            arguments["body"] = value.get("body", {})  # one that may be left out is empty then
         values = way.values
         if values:
             values = self._path.checked(values)
