@@ -29,9 +29,10 @@ def get_plan(work: Work, ident: str) -> Reply:
 
 
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
-    store = work.store
     row = _changeable(work, ident)
-    public = rules.changed_plan(row.public, body, store.running("planId", ident), work.now_text)
+    public = rules.changed_plan(
+        row.public, body, work.store.running("planId", ident), work.now_text
+    )
     record = resources.change(work.draft, row, public).record
     work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown("plans", record))

@@ -50,10 +50,8 @@ async def get_request(work: Work, ident: str) -> Reply:
 
 async def get_requests_har(work: Work, query: Body) -> Reply:
     found = await _chosen(work, query)
-    server = work.server
-    return Streamed(
-        archive(found, server.settings.url + work.prefix, __version__), b"application/har+json"
-    )
+    url = work.server.settings.url + work.prefix
+    return Streamed(archive(found, url, __version__), b"application/har+json")
 
 
 async def verify_requests(work: Work, body: Body) -> Reply:

@@ -70,10 +70,10 @@ class Validation:
         self._compiled: dict[Endpoint, OperationRequests] = {}
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
-        trace, target = way.trace, way.target
-        trace.validate_at = perf_counter_ns()
-        if checks_digits.get() is not target.sandbox.settings.check_digits:
-            checks_digits.set(target.sandbox.settings.check_digits)
+        way.trace.validate_at = perf_counter_ns()
+        checks = way.target.sandbox.settings.check_digits
+        if checks_digits.get() is not checks:
+            checks_digits.set(checks)
         requests = self._compiled.get(way.endpoint)
         if requests is None:  # the first request of an operation
             requests = self._compiled[way.endpoint] = OperationRequests(way.endpoint)
@@ -85,8 +85,7 @@ class Validation:
         return self.app(way)
 
     async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
-        request = way.request
-        body = way.trace.body = bytes(await request.read(way.receive))
+        body = way.trace.body = bytes(await way.request.read(way.receive))
         way.arguments = requests.read(way, body)
         return await self.app(way)
 
