@@ -124,12 +124,16 @@ def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, 
         yield name, f"The contract has no such field here.{hint}"
 
 
-def _distance(errors: Sequence[Any]) -> tuple[bool, int]:
+def _distance(errors: Sequence[Any]) -> tuple[bool, bool, int]:
     """How far a value is from a schema that breaks so: the nearest one says what to mend. One that
-    is for other values, such as those of another type, is farthest.
+    is for values of another type is farthest.
     """
-    is_for_others = any(each.kind.name in ("type", "enum", "not") for each in errors)
-    return is_for_others, len(errors)
+    kinds = [each.kind.name for each in errors]
+    count = len(kinds)
+    for each in errors:
+        if each.kind.name == "additionalProperties":
+            count += len(each.kind.unexpected) - 1
+    return kinds == ["type"], "enum" in kinds or "not" in kinds, count
 
 
 def _message(error: Any, schema: Body) -> str:
