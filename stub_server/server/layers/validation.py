@@ -113,7 +113,11 @@ class OperationRequests:
         self._takes_query, self._takes_body = "query" in named, "body" in named
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._path, self._query = PathIds(endpoint), QueryReader(endpoint)
-        self._body = BodyReader(endpoint)
+        self._needs_body = operation.body_required
+        self._prune: Callable[[Any], Any] | None = None
+        if endpoint.ignore_unknown and not endpoint.base:
+            resolve = endpoint.document.resolve
+            self._prune = partial(prune, schema=operation.body, resolve=resolve)
         headers = validated_parameters(operation, "header")
         self._header_names = {header.name: header.name.lower().encode() for header in headers}
         shape = shape_of(operation)
@@ -173,8 +177,9 @@ class OperationRequests:
             for name, key in self._header_names.items():
                 if key in request.headers:
                     sent[name] = request.headers[key].decode("latin-1")
-        if self.has_body and (raw or self._body.is_required):
-            value["body"] = self._body.read(request, raw)
+        if self.has_body and (raw or self._needs_body):
+            body = _read_body(request, raw)
+            value["body"] = body if self._prune is None else self._prune(body)
         return value
 
     def _refuse(self, body: bytes, value: Body) -> None:
@@ -260,42 +265,6 @@ class QueryReader:
         )
 
 
-class BodyReader:
-    """Reads the JSON body of one operation's requests."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        operation, ignores = endpoint.operation, endpoint.ignore_unknown and not endpoint.base
-        self.is_required = operation.body_required
-        self._prunes = operation.body if ignores else None
-        self._resolve = endpoint.document.resolve
-
-    def read(self, request: Request, raw: bytes) -> Any:
-        """What the bytes say. Raises Unsupported, BadRequest, Invalid."""
-        _check_coding(request)
-        body = self._parse(request.headers.get(b"content-type"), raw)
-        if self._prunes is not None:
-            body = prune(body, self._prunes, self._resolve)
-        return body
-
-    def _parse(self, media: bytes | None, raw: bytes) -> Any:
-        if (raw or media is not None) and not _is_json(media or b""):
-            raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
-        if not raw:
-            details = [detail("body", "required", "Send a JSON object.")]
-            raise Invalid("This operation needs a JSON body.", details=details)
-        if has_more_lists(raw, MOST_VALUES):
-            raise _too_many_values()
-        try:
-            value = orjson.loads(raw)
-        except ValueError as error:
-            raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
-        if may_have_more_values(raw, MOST_VALUES) and has_more_values(value, MOST_VALUES):
-            raise _too_many_values()
-        if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
-            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
-        return value
-
-
 class PathIds:
     """Reads the ids in the path of one operation's requests."""
 
@@ -353,6 +322,28 @@ def _is_json(media: bytes) -> bool:
     charset = _CHARSET.search(media)
     fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
     return fits and _JSON_TYPE(media.strip()) is not None
+
+
+def _read_body(request: Request, raw: bytes) -> Any:
+    """What the bytes of a JSON body say. Raises Unsupported, BadRequest, Invalid."""
+    _check_coding(request)
+    media = request.headers.get(b"content-type")
+    if (raw or media is not None) and not _is_json(media or b""):
+        raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
+    if not raw:
+        details = [detail("body", "required", "Send a JSON object.")]
+        raise Invalid("This operation needs a JSON body.", details=details)
+    if has_more_lists(raw, MOST_VALUES):
+        raise _too_many_values()
+    try:
+        value = orjson.loads(raw)
+    except ValueError as error:
+        raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
+    if may_have_more_values(raw, MOST_VALUES) and has_more_values(value, MOST_VALUES):
+        raise _too_many_values()
+    if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
+        raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
+    return value
 
 
 def _too_many_values() -> Invalid:
