@@ -21,11 +21,11 @@ def is_running(draft: Draft, row: Row) -> bool:
     return row.status in draft.states("Subscription", "running")
 
 
-def is_project(draft: Draft, project_id: str, states: str) -> bool:
-    """Whether a project is in one of the `states` of that name: subscriptions are renewed while it
-    is `open`, that is not archived, and nothing is due for them while it is `paused`.
+def is_project(draft: Draft, row: Row, states: str) -> bool:
+    """Whether a record's project is in one of the `states` of that name: subscriptions are renewed
+    while it is `open`, that is not archived, and nothing is due for them while it is `paused`.
     """
-    project = draft.store.projects.peek(project_id)
+    project = draft.store.projects.peek(row.project or "")
     return project is not None and project["status"] in draft.states("Project", states)
 
 
@@ -175,7 +175,7 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
     row = draft.create("subscriptions", public, hidden)
     emit_subscription(draft, row, "new")
     schedule(draft, row)
-    if not is_project(draft, public["projectId"], "open"):  # its order was paid late
+    if not is_project(draft, row, "open"):  # its order was paid late
         end_later(draft, row)
 
 
@@ -184,7 +184,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     if row.hidden["renewal_order"] != order_id:
         call_off_bill(draft, row)
     public = row.public
-    if public["cancel_at_period_end"] and is_project(draft, public["projectId"], "open"):
+    if public["cancel_at_period_end"] and is_project(draft, row, "open"):
         public = subscriptions.resumed(public, row.hidden, draft.now)
     public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
     renewed = change_subscription(draft, row, public, hidden, "renewed")

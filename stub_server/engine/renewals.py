@@ -242,6 +242,6 @@ def _release(draft: Draft, order: Row) -> None:
         return
     begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(hidden))
     until = draft.now
-    if billing.is_project(draft, row.public["projectId"], "paused"):
+    if billing.is_project(draft, row, "paused"):
         until = _suspended_at(draft, row)
     postpone(draft, released, max(0, until - begins))

@@ -167,7 +167,7 @@ def _expire(draft: Draft, row: Row) -> None:
         renewed = draft.open("subscriptions", row.hidden["subscriptionId"])
         if renewed is not None and subscriptions.has_dispute(renewed.hidden):
             return
-        if billing.is_project(draft, row.hidden["projectId"], "paused"):
+        if billing.is_project(draft, row, "paused"):
             return
     if orders.expires_at(row.public) <= draft.now:
         closing.expire(draft, row)
@@ -252,7 +252,7 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
 def _on_subscription(action: Callable[[Draft, Row], object]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         row = draft.open("subscriptions", subject)
-        if row is not None and not billing.is_project(draft, row.public["projectId"], "paused"):
+        if row is not None and not billing.is_project(draft, row, "paused"):
             action(draft, row)
 
     return job

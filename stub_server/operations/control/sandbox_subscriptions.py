@@ -41,7 +41,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
     if row.status not in draft.states("Subscription", "renewable"):
         raise refused(work.lifecycle("Subscription"), row.status, "active")
     _check_project_open(work, row)
-    if billing.is_project(draft, row.public["projectId"], "paused"):
+    if billing.is_project(draft, row, "paused"):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict.at("projectId", message, "project_not_active")
     if has_dispute(row.hidden):
@@ -67,7 +67,7 @@ def expire_subscription(work: Work, ident: str) -> Reply:
 
 def _check_project_open(work: Work, row: Row) -> None:
     """Raises Conflict if the project of a subscription is archived."""
-    if not billing.is_project(work.draft, row.public["projectId"], "open"):
+    if not billing.is_project(work.draft, row, "open"):
         message = "The project is archived: its subscriptions end with their periods."
         raise Conflict.at("projectId", message, "project_archived", where="path")
 
