@@ -17,6 +17,20 @@ Difference = tuple[str, Any, Any]
 """A place such as `body.items[0].amount`, and the two values there."""
 
 
+BELOW_INSTANT, _SALT = 192, (1 << 64) - 1
+"""Bits of a record's key below its instant: 128 of the id, and those of the salt."""
+
+
+def place(created: int, ident: str) -> int:
+    """The key of a record: its creation in ms, then its id, then a salt of this process.
+
+    Without the salt the author of a file could choose ids whose keys all have one hash, and a dict
+    of them would take the square of their number.
+    """
+    number = int(ident.replace("-", ""), 16)
+    return created << BELOW_INSTANT | number << 64 | hash(ident) & _SALT
+
+
 class Record(NamedTuple):
     """One version of a resource, never changed: `public` is the JSON that callers get, `hidden` is
     internal JSON.
@@ -33,7 +47,7 @@ class Record(NamedTuple):
     @property
     def created(self) -> int:
         """When the record was created, in ms."""
-        return self.key >> 128
+        return self.key >> BELOW_INSTANT
 
 
 class Row(NamedTuple):

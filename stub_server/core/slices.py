@@ -25,17 +25,20 @@ class BackgroundWorker:
     def __init__(self) -> None:
         self._turn, self._line = asyncio.Lock(), asyncio.Lock()
         self._own = WeakValueDictionary[str, asyncio.Lock]()  # of those who wait for the line
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()  # of those who wait for a slice
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    async def in_slices(self, work: Sliced[T]) -> T:
+    async def in_slices(self, work: Sliced[T], of: str) -> T:
         """Run a generator to its end; where it yields, others may be served. Returns its result.
 
-        After each slice, requests and other long work have their turn.
+        After each slice, requests and other long work have their turn. `of` is a sandbox's name:
+        one slice of each is waited for, so that much work of one delays no other.
         """
+        own = self._turns.setdefault(of, asyncio.Lock())
         try:
             while True:
-                async with self._turn:
+                async with own, self._turn:
                     until = perf_counter() + SLICE
                     while perf_counter() < until:
                         next(work)
@@ -53,7 +56,7 @@ class BackgroundWorker:
         `of` is the sandbox's name. One of each is in the line, so that many of one delay no other.
         """
         async with self.own(of), self._line:
-            return await self.in_slices(work)
+            return await self.in_slices(work, of)
 
     def own(self, of: str) -> asyncio.Lock:
         """What those who copy the sandbox of a name hold one after the other."""

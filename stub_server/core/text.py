@@ -7,6 +7,7 @@ from fnmatch import translate
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
+from unicodedata import combining, normalize
 
 SAFE_IN_PATHS = "/:@!$&'()*+,;=~-._"  # what a path may have besides letters and digits
 _LONGEST_GUESSED = 64
@@ -16,6 +17,20 @@ _HEADER_SAFE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,40}").fullmatch
 def counted(number: int, noun: str) -> str:
     """`1 place`, `2,000 places`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+@lru_cache(maxsize=4096)
+def _bare(character: str) -> str:
+    return "".join([part for part in normalize("NFKD", character) if not combining(part)])
+
+
+def without_accents(text: str) -> str:
+    """Text without accents, its letters and digits in their simplest form.
+
+    Each character is decomposed by itself: of a whole text the accents would be sorted, in time
+    that grows with the square of their number.
+    """
+    return "".join(map(_bare, text))
 
 
 def shortened(text: str, most: int) -> str:

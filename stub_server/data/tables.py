@@ -2,7 +2,6 @@
 none or bad ones.
 """
 
-import unicodedata
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -11,6 +10,7 @@ from typing import Any
 
 from ..contract.source import fixture
 from ..core.record import Body
+from ..core.text import without_accents
 
 
 @cache
@@ -52,5 +52,5 @@ def pick(random: Random, *path: str) -> Any:
 @lru_cache(maxsize=4096)  # people share few names
 def plain_ascii(text: str) -> str:
     """Lower-case ASCII letters and digits only: "Conceição" -> "conceicao"."""
-    plain = unicodedata.normalize("NFD", text)
-    return "".join(letter for letter in plain.lower() if letter.isascii() and letter.isalnum())
+    plain = without_accents(text.lower())
+    return "".join(letter for letter in plain if letter.isascii() and letter.isalnum())

@@ -7,12 +7,12 @@ it.
 """
 
 import re
-import unicodedata
 from binascii import crc_hqx
 from functools import lru_cache
 from io import BytesIO
 
 from ..core import money
+from ..core.text import without_accents
 
 HOST = "pix.sandbox.example"
 BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
@@ -54,6 +54,7 @@ def crc16(text: str) -> str:
     return f"{crc_hqx(text.encode(), 0xFFFF):04X}"
 
 
+_READ = 512  # characters of a name or city: many times as many as the code has
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
@@ -61,7 +62,7 @@ def capitals(text: str, limit: int | None = None) -> str:
     """Printable ASCII capitals, accents dropped, runs of blanks joined, at most `limit` characters;
     may be empty.
     """
-    plain = unicodedata.normalize("NFKD", text.upper()).encode("ascii", "ignore").decode().upper()
+    plain = without_accents(text.upper()).encode("ascii", "ignore").decode().upper()
     words = _UNPRINTABLE.sub(" ", plain).split()
     return " ".join(words)[:limit].rstrip()
 
@@ -85,7 +86,7 @@ def encode(amount_cents: int, txid: str, name: str, city: str) -> str:
     """
     url, amount = BASE + txid, money.text(amount_cents)
     account = _field("26", _ACCOUNT + _field("25", url))
-    receiver = _receiver(name, city)
+    receiver = _receiver(name[:_READ], city[:_READ])
     code = f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{receiver}{_NO_REFERENCE}6304"
     return code + crc16(code)
 

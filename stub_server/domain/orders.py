@@ -64,7 +64,7 @@ BEHAVIOURS = {"succeeds": "succeed_immediately", "fails": "fail_immediately", "n
 """What a customer was set to do with orders -> the magic value that does the same."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def magic_of(email: str, behaviour: str | None = None) -> Magic:
     """What a customer's behaviour does, else the magic value in the e-mail's local part."""
     wanted = email.rpartition("@")[0].lower() if behaviour is None else BEHAVIOURS[behaviour]

@@ -155,6 +155,10 @@ def _touched(sandbox: Sandbox, since: int | None) -> Touched | None:
     if since is None or since < log.oldest - 1:
         return None
     found: Touched = {}
+    # seeded API keys have new secrets in the copy, without a step
+    keys = sandbox.store.api_keys.keys
+    seeded = [keys[ident] for ident in sandbox.origin.seeded_keys if ident in keys]
+    found[sandbox.store.merchant.id, "api_keys"] = set(seeded)
     for step in islice(reversed(log), log.number - since):
         for part in step.parts:
             for change in part.changes:
@@ -194,8 +198,7 @@ def _changes(
         mine, theirs = _rows(here, name), _rows(there, name)
         if mine is theirs:  # a table to which neither has written since the copy was made
             continue
-        # seeded API keys have new secrets in the copy, without a step
-        if touched is None or name == "api_keys":
+        if touched is None:
             keys: Iterable[int] = {**mine, **theirs}
         else:
             keys = sorted(touched.get((store.merchant.id, name), ()))

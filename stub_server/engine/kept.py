@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from ..core.clock import wall_ms
+from ..core.clock import iso, wall_ms
 from ..core.signing import HeaderPairs
 from ..domain.callers import Identity
 from .lists import Queue, Sized
@@ -102,9 +102,6 @@ class Bounded(Queue[T]):
         while self.size > goal:
             self._drop()
 
-    def __reversed__(self) -> Iterator[T]:
-        return reversed(self._items)
-
 
 class Log(Bounded[Step]):
     """The steps since the origin. `number` is that of the newest one, 0 for a sandbox as it was
@@ -179,9 +176,9 @@ class Trace:
 
     When it has ended there are no secrets in it: `received_head`, `body`, and of the answer
     `sent_head` and the body's `parts`. A head is all headers as one text (`head_of`), because
-    thousands of requests are kept. A body is None where none was kept: the journal keeps none, it
-    was never read, or the connection ended without an answer; `status` is then 0. `size` is about
-    how many bytes all of it keeps alive.
+    thousands of requests are kept; that of an answer lacks the two that `id` and `at` say. A body
+    is None where none was kept: the journal keeps none, it was never read, or the connection ended
+    without an answer; `status` is then 0. `size` is about how many bytes all of it keeps alive.
 
     `refused_origin` is the origin of a page that may not read the answer. `is_prefixed` says that
     the path was sent with the sandbox's prefix, which is not in `path`. What is not `is_kept` is
@@ -271,7 +268,10 @@ class Trace:
     @property
     def answer_headers(self) -> HeaderPairs:
         """The headers of the answer."""
-        return [*headers_of(self.sent_head)]
+        pairs = [*headers_of(self.sent_head)]
+        if pairs and "x-request-id" not in dict(pairs):
+            pairs += (("x-request-id", self.id), ("x-sandbox-now", iso(self.at)))
+        return pairs
 
     @property
     def reached(self) -> str:

@@ -111,6 +111,9 @@ class Queue(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._items)
 
+    def __reversed__(self) -> Iterator[T]:
+        return reversed(self._items)
+
     def __len__(self) -> int:
         return len(self._items)
 

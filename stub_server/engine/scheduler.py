@@ -53,7 +53,7 @@ async def do_due(sandbox: Sandbox, worker: BackgroundWorker) -> None:
     """
     if not (sandbox.status.is_advancing and sandbox.status.turn.locked()):
         async with sandbox.status.turn:
-            await worker.in_slices(due_jobs(sandbox))
+            await worker.in_slices(due_jobs(sandbox), sandbox.name)
 
 
 def due_jobs(sandbox: Sandbox) -> Sliced[None]:

@@ -158,10 +158,6 @@ class Said(Answer):
     __slots__ = ()
     is_final = True
 
-    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await super().send(scope, receive, send)
-        self.headers = []  # the word is a secret: the journal has none
-
 
 class Forwarded(Answer):
     """What another application answers: `passage` sends it, or its end, as it comes."""

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..contract.secrets import KEY_HEADERS
 from ..core.problem import BadRequest, Refusal
@@ -62,16 +62,29 @@ Sent = tuple[tuple[bytes, bytes], ...]
 """Names and values of the headers of a request, in their order."""
 
 
+class Head(NamedTuple):
+    """The headers of requests. Clients send the same ones again and again, which share one.
+
+    `headers` has the last of each name, `without_effect` a warning of each that does nothing.
+    `kept` is what the journal keeps of them, and `has_secrets` says that it may have some.
+    """
+
+    headers: Mapping[bytes, bytes]
+    without_effect: tuple[str, ...]
+    kept: bytes = b""
+    has_secrets: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """A request as it arrived. Nothing changes it.
 
     `path` is decoded and has the prefix of the sandbox, if one was sent. `sent` are the headers in
-    their order, names in lower case; `headers` has the last of each name, and `without_effect` a
-    warning of each that does nothing. `began` is the machine's counter in ns, `received_at` its
-    time in ms. `is_hop` says that another server of the store has forwarded it. One that
-    `is_internal` comes from this server, which shows a page: it is not journaled, limited or made
-    to fail. `permitted` are methods and paths of the control surface that need no key.
+    their order, names in lower case; `headers` has the last of each name, and `head` what follows
+    from them. `began` is the machine's counter in ns, `received_at` its time in ms. `is_hop` says
+    that another server of the store has forwarded it. One that `is_internal` comes from this
+    server, which shows a page: it is not journaled, limited or made to fail. `permitted` are
+    methods and paths of the control surface that need no key.
     """
 
     method: Final[str]
@@ -79,7 +92,7 @@ class Request:
     query: Final[bytes]
     sent: Final[Sent]
     headers: Final[Mapping[bytes, bytes]]
-    without_effect: Final[tuple[str, ...]]
+    head: Final[Head]
     client: Final[tuple[str, int] | None]
     began: Final[int]
     received_at: Final[int]
@@ -163,10 +176,9 @@ def _too_large(most: int) -> Refusal:
     return Refusal(message, status=413, code="payload_too_large")
 
 
-@lru_cache(maxsize=64)  # clients send the same ones again and again
-def by_name(sent: Sent) -> tuple[Mapping[bytes, bytes], tuple[str, ...]]:
+def by_name(sent: Sent) -> Head:
     """The headers of a request by their names, and warnings of those that have no effect: X-Sandbox
-    headers that this server does not know may be misspelt.
+    headers that this server does not know may be misspelt. The journal has none of them.
     """
     headers, found = dict(sent), list[str]()
     if b"if-match" in headers:
@@ -182,4 +194,4 @@ def by_name(sent: Sent) -> tuple[Mapping[bytes, bytes], tuple[str, ...]]:
         found.append(warning_of("unknown_sandbox_header", name, guess))
         if len(found) == MOST_WARNINGS:
             break
-    return headers, tuple(found)
+    return Head(headers, tuple(found))

@@ -79,7 +79,7 @@ class Target:
             request.query,
             sandbox.name,
             sandbox.log.number,
-            request.without_effect,
+            request.head.without_effect,
             request.began,
             request.received_at,
         )
@@ -291,7 +291,7 @@ class Work:
     async def in_slices(self, search: Sliced[T]) -> T:
         """Run a generator that reads the sandbox. Others are served meanwhile."""
         with self.waiting():
-            return await self.sandboxes.worker.in_slices(search)
+            return await self.sandboxes.worker.in_slices(search, self.sandbox.name)
 
     def waiting(self) -> AbstractContextManager[None]:
         """A place among the requests that wait; what a page asks has its own. Raises Limited."""

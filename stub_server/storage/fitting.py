@@ -14,15 +14,16 @@ from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json, escaped, fixture
 from ..core.clock import parse_iso
-from ..core.record import Record, has_more_values
+from ..core.record import Record, has_more_values, place
 from ..core.text import counted
 from ..core.timers import SENDING
 from ..engine.laws import broken
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
-from ..engine.tables.table import Table, encoded, place
+from ..engine.tables.table import Table, encoded
 from .package import damaged
 
+LARGEST_RECORD = 1 << 20  # bytes, as a request's body
 SHOWN = 50  # reasons of a refusal
 # faults of one value, and values of what is searched for them
 MOST_FAULTS, MOST_SEARCHED = 20, 2_000
@@ -112,6 +113,9 @@ class Fitting:
         spec = self._rules.layout.tables.get(table)
         if spec is None:
             self._blame(table, record.id, Fault("", "there is no such table"))
+            return record
+        if len(record.public) + len(record.hidden) > LARGEST_RECORD:
+            self._blame(table, record.id, Fault("", "it is larger than 1 MiB"))
             return record
         part, faults = self._fitted(spec.schema, record.public)
         if part is not record.public:

@@ -14,13 +14,13 @@ from typing import Any
 
 from ..core.clock import ClockState
 from ..core.ids import Position
-from ..core.record import NO_EXTRAS, Body, Extras, Record
+from ..core.record import NO_EXTRAS, Body, Extras, Record, place
 from ..core.timers import Timer
 from ..engine.lists import Ends, Event, Queue, ReplyKey, Saved
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from ..engine.tables.store import MOST_MERCHANTS, Merchant, Store
-from ..engine.tables.table import encoded, place
+from ..engine.tables.table import encoded
 from .fitting import Fitting
 from .lines import written
 from .package import MISFITS, BadFile, damaged
@@ -98,20 +98,33 @@ class Reader:
         except BadFile:
             raise
         except MISFITS as error:
-            unfit = [] if self.fitting is None else self.fitting.unfit()
+            unfit = self._unfit()
             if unfit:  # that is why
                 raise BadFile("unfit", *unfit) from None
             raise damaged(
                 f"a line {kind[:40]!r} that cannot be read ({type(error).__name__}: {error})"
             ) from None
 
+    def _unfit(self) -> Sequence[str]:
+        """What of the records that were read does not fit."""
+        return () if self.fitting is None else self.fitting.unfit()
+
+    def _fold(self, body: Body) -> None:
+        """Fold a step, while all records fit: what a table does with others may take more time than
+        their length allows.
+        """
+        if self._unfit():
+            return
+        step = self.step(body)
+        if not self._unfit():
+            self.sandbox.fold(step)
+            self.sandbox.log.append(step)
+
     def _read(self, kind: str, body: Any) -> None:
         if kind == "record":
             self._add(body["table"], self._version(body))
         elif kind == "step":
-            step = self.step(body)
-            self.sandbox.fold(step)
-            self.sandbox.log.append(step)
+            self._fold(body)
         elif kind == "event":
             self.sandbox.events.exchange(Ends(after=(self._event(body, self._shown),)))
         elif kind == "timer":
@@ -289,8 +302,8 @@ def _ends(items: Queue[Any], body: Body | None, read: Callable[[Any], Any]) -> E
     """
     if body is None:
         return Ends()
-    gone = islice(items, max(0, len(items) - body["gone"]), None)
-    return Ends(tuple(gone), tuple(map(read, body["back"])))
+    gone = [*islice(reversed(items), body["gone"])]
+    return Ends(tuple(reversed(gone)), tuple(map(read, body["back"])))
 
 
 def _key_in(body: Body) -> int:

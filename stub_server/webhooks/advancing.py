@@ -68,7 +68,8 @@ async def _advance(
     while not sandbox.status.is_gone:
         release_parked(sandbox)
         async with sandbox.status.turn:
-            await courier.worker.in_slices(jobs_until(sandbox, to, fired, pausing=True))
+            jobs = jobs_until(sandbox, to, fired, pausing=True)
+            await courier.worker.in_slices(jobs, sandbox.name)
         attempt = sandbox.timers.next_attempt(to)
         if attempt is not None:
             if attempt.due > sandbox.clock.now:

@@ -159,7 +159,7 @@ class Courier:
 
     async def queue_due(self, sandbox: Sandbox, until: int) -> None:
         """Queue the attempts that are due at an instant or before, in the order of time."""
-        await self.worker.in_slices(self._queue(sandbox, until))
+        await self.worker.in_slices(self._queue(sandbox, until), sandbox.name)
 
     def _queue(self, sandbox: Sandbox, until: int) -> Sliced[None]:
         release_parked(sandbox)

@@ -12,7 +12,7 @@ from stub_server.engine.scheduler import due_jobs
 from stub_server.operations import customers, orders
 from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply
-from stub_server.server.request import Request
+from stub_server.server.request import Head, Request
 from stub_server.server.work import Target, Work
 
 from ..support.make import order_body
@@ -82,7 +82,7 @@ class Handlers:
         )
         merchant = self._sandbox.store.merchant
         self._caller = Caller(Identity("jwt", merchant.user_id, merchant.id), frozenset("*"))
-        self._request = Request("GET", "/", b"", (), {}, (), None, 0, 0)
+        self._request = Request("GET", "/", b"", (), {}, Head({}, ()), None, 0, 0)
 
     def _work(self) -> Work:
         at_once(due_jobs(self._sandbox))

@@ -58,8 +58,7 @@ def serve(app: Application, world: Sandbox) -> None:
     entry.snapshots.clear()
     world.status.on_due = sandboxes.default.status.on_due
     entry.sandbox = sandboxes.default = world
-    sandboxes.keyring.forget(NAME)
-    sandboxes.keyring.add(NAME, keys_of(world))
+    entry.keys = keys_of(world)
 
 
 class Wall:

@@ -1,6 +1,7 @@
 """No request looks at all records of a kind in one turn of the event loop: others wait meanwhile."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -247,3 +248,38 @@ def test_steps_are_looked_at_for_a_version_in_several_turns(shop: Shop) -> None:
     """Ten thousand steps held everybody up for 50 ms."""
     log = shop.app.sandboxes.default.log
     assert len(log) == len(list(versions(log, "products", shop.plan, None)))
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_thousands_of_keys_of_a_sandbox_cost_others_nothing() -> None:
+    """Others are deleted, and go back by a step, in the time that they took without."""
+    inside = Inside(create_app(replace(FROZEN, scenario="empty")))
+    token = inside.app.server.ready_token(inside.app.sandboxes.default)
+    key = {"name": "chave", "scopes": ["customers:read"]}
+
+    def asked(method: str, path: str, body: Json | None, status: int) -> float:
+        """The seconds of CPU time that it takes."""
+        began = time.thread_time()
+        answer = inside.ask(method, path, body, token)
+        assert status == answer.status, answer.body
+        return time.thread_time() - began
+
+    def quickest() -> tuple[float, ...]:
+        """Of a deletion of another sandbox, and of a rewind by one step."""
+        found = []
+        for _ in range(5):
+            asked("POST", "/_sandbox/sandboxes", {"name": "other"}, 201)
+            deletion = asked("DELETE", "/_sandbox/sandboxes/other", None, 204)
+            step = inside.app.sandboxes.default.log.number
+            asked("POST", "/api-keys", key, 201)
+            back = asked("POST", "/_sandbox/rewind", {"to_step": step}, 200)
+            found.append((deletion, back))
+        return tuple(map(min, zip(*found, strict=True)))
+
+    with_few = quickest()
+    for _ in range(10_000):
+        asked("POST", "/api-keys", key, 201)
+    with_many = quickest()
+    inside.close()
+    assert with_many[0] < 3 * with_few[0]
+    assert with_many[1] < 8 * with_few[1]

@@ -244,7 +244,7 @@ def test_an_explanation_changes_nothing_in_its_sandbox(
             sandbox.ids.position,
             sandbox.timers.last,
         ]
-        return [*positions, kept, dict(store.usage), len(sandboxes.keyring), names]
+        return [*positions, kept, dict(store.usage), len(sandboxes.entry(shop.sandbox).keys), names]
 
     before = standing()
     assert explanation(shop.control, refusal)["nearest"] is not None

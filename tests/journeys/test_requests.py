@@ -149,6 +149,23 @@ def test_one_request_is_shown_whole(sandbox: Sandbox) -> None:
     )
 
 
+def test_the_journal_has_all_headers_that_were_sent(sandbox: Sandbox) -> None:
+    """Also those that it does not keep with the others, since it has what they say besides."""
+    api, past = sandbox.api, {"X-Sandbox-As-Of": sandbox.control.get("/clock").json()["now"]}
+    sandbox.control.post("/clock/advance", json={"days": 1})
+    answers = [
+        api.get("/v2/customers"),
+        api.get("/v2/customers?pag=1"),
+        api.get("/v2/customers", headers=past),
+        sandbox.control.post("/clock/advance", json={"days": 1}),
+    ]
+    for answer in answers:
+        sent = {name.lower(): value for name, value in answer.headers.items()}
+        assert kept(sandbox, answer)["response"]["headers"] == {
+            name: value for name, value in sent.items() if name not in ("date", "server")
+        }
+
+
 def test_curl_sends_the_request_again_as_pasted(sandbox: Sandbox, tmp_path: Any) -> None:
     """With the ready token instead of the credential that was sent, or that was not."""
     body = customer_body() | {"name": 'D\'Ávila & "Filhos" $HOME `x` @'}

@@ -206,7 +206,9 @@ def test_a_state_that_cannot_be_had_is_refused_with_the_oldest_that_can(serve: S
         assert 4 == step_of(control)
 
 
-async def _one_by_one(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
+async def _one_by_one(
+    lane: slices.BackgroundWorker, work: Generator[None, None, Any], of: str
+) -> Any:
     """As the lane does it, with a rest after every piece: long enough for others to
     come in each.
     """
@@ -270,13 +272,13 @@ def test_a_sandbox_that_is_replaced_meanwhile_is_not_rewound(
     step = step_of(control) - 30
     begun, over, in_slices = threading.Event(), threading.Event(), slices.BackgroundWorker.in_slices
 
-    async def held(lane: slices.BackgroundWorker, work: Generator[None, None, Any]) -> Any:
+    async def held(lane: slices.BackgroundWorker, work: Generator[None, None, Any], of: str) -> Any:
         if not begun.is_set():
             next(work)
             begun.set()
             while not over.is_set():
                 await asyncio.sleep(0.001)
-        return await in_slices(lane, work)
+        return await in_slices(lane, work, of)
 
     monkeypatch.setattr(slices.BackgroundWorker, "in_slices", held)
     with ThreadPoolExecutor(1) as pool:

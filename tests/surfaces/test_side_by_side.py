@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stub_server.core import slices
 from stub_server.core.clock import DAY, ClockState, parse_iso, wall_ms
 
 from ..support.live import FROZEN, NOW, Live, running
@@ -65,6 +66,32 @@ def test_others_are_served_while_a_large_world_is_made_or_judged(
     """
     bodies = (body.replace(b"#", b"%d" % number) for number in range(5))
     assert any(SEVERAL <= served_meanwhile(large, method, path, each, expected) for each in bodies)
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_many_searches_of_one_sandbox_delay_none_of_another(
+    large: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each search of a sandbox had its turn before the only one of another."""
+    monkeypatch.setattr(slices, "SLICE", 0.00001)
+    monkeypatch.setattr(slices, "AT_ONCE", 5)
+    doors = door_to(large, "busy"), door_to(large, "quiet")
+    busy, quiet = (
+        f"GET {door.prefix}/v2/orders?search=nobody HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {door.token}\r\n\r\n".encode()
+        for door in doors
+    )
+    connections = [connect(large.port) for _ in range(40)]
+    for connection in connections:
+        connection.sendall(busy)
+    with connect(large.port) as alone:
+        alone.sendall(quiet)
+        assert 200 == answer_on(alone).status
+    answered = select.select(connections, [], [], 0)[0]
+    assert {200} == {answer_on(connection).status for connection in connections}
+    for connection in connections:
+        connection.close()
+    assert len(answered) < 20
 
 
 @pytest.mark.promise("others-served-beside-jobs")

@@ -29,7 +29,7 @@ def test_each_turn_of_the_loop_has_one_slice() -> None:
     async def run() -> None:
         worker = BackgroundWorker()
         asyncio.get_running_loop().call_soon(turn)
-        await asyncio.gather(*(worker.in_slices(work(of)) for of in ("one", "two", "three")))
+        await asyncio.gather(*(worker.in_slices(work(of), of) for of in ("one", "two", "three")))
 
     asyncio.run(run())
     assert {"one", "two", "three"} == {of for each in turns for of in each}

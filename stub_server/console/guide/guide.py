@@ -13,10 +13,10 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from threading import Lock
 from typing import NamedTuple
-from unicodedata import combining, normalize
 from weakref import finalize
 
 from ...contract.source import read
+from ...core.text import without_accents
 from .markdown import Section, parsed, relinked, rendered, sections, without_pictures
 
 _INDEX = "docs/README.md"
@@ -273,5 +273,4 @@ def _quoted(words: str) -> str:
 
 def _plain(text: str) -> str:
     """A text without case and accents."""
-    decomposed = normalize("NFKD", text.lower())
-    return "".join(letter for letter in decomposed if not combining(letter))
+    return without_accents(text.lower())

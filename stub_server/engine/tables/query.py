@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ...core.record import Record, Row
+from ...core.record import BELOW_INSTANT, Record, Row
 from ...core.slices import filtered
 from .indexes import Keys, contains
 from .specs import LAST, searched
@@ -97,9 +97,9 @@ def _find(table: Table, query: Query) -> Search:
     """The keys that match, in the order of the list."""
     keys = yield from _matching(table, query)
     if query.until is not None:
-        keys = keys[: bisect_left(keys, max(query.until, 0) << 128)]
+        keys = keys[: bisect_left(keys, max(query.until, 0) << BELOW_INSTANT)]
     if query.since is not None:
-        keys = keys[bisect_left(keys, max(query.since, 0) << 128) :]
+        keys = keys[bisect_left(keys, max(query.since, 0) << BELOW_INSTANT) :]
     for name, wanted in query.contains.items():
         keys = yield from searched(table.views.parts[name].data, keys, wanted)
     where = query.where

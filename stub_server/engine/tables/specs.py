@@ -1,6 +1,5 @@
 """The nine tables of a merchant: what is unique, indexed, summed and searched in each."""
 
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from ...contract.schema import Validator
 from ...core.money import cents
 from ...core.record import Body, UniqueKey
 from ...core.slices import Sliced, filtered
+from ...core.text import without_accents
 from .indexes import Derive, Derived, Index, Names, Tags, Texts, Totals, kinds, nothing
 
 Extract = Callable[[Body, Body], Any]
@@ -18,6 +18,7 @@ Extract = Callable[[Body, Body], Any]
 # Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
 # in both directions.
 LAST = "~\0"
+_REMEMBERED = 256  # characters: texts of files may have a million
 NUMBERS_END = "\0\0"  # no text that is searched for may contain NUL
 
 
@@ -74,8 +75,10 @@ def folded(text: str) -> str:
     """Text without case and accents, for `contains` filters and unique names."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join([c for c in decomposed if not unicodedata.combining(c)])
+    return without_accents(text.casefold())
+
+
+_short_folded = lru_cache(maxsize=8192)(folded)
 
 
 def unmasked(text: str) -> str:
@@ -88,8 +91,9 @@ def without_punctuation(text: str) -> str:
     return text.encode().translate(None, b" ()+-./").decode()  # many times as fast as str.translate
 
 
-# for names and e-mail addresses: they are short, and recur with each order
-_folded = lru_cache(maxsize=8192)(folded)
+def _folded(text: str) -> str:
+    """A folded name or e-mail address, which recurs with each order."""
+    return folded(text) if len(text) > _REMEMBERED else _short_folded(text)
 
 
 def searched(texts: Mapping[int, str], keys: Iterable[int], wanted: str) -> Sliced[list[int]]:

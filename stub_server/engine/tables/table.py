@@ -10,10 +10,12 @@ from typing import Any
 import orjson
 
 from ...contract.schema import ContractViolation, Validator
-from ...core.record import Body, Record, Row, UniqueKey
+from ...core.record import Body, Record, Row, UniqueKey, place
 from .indexes import Keys, Views, contains, insert, remove
 from .specs import Extract, TableSpec, UniqueViolation, without_punctuation
 
+_COMPOSED = 256  # characters of a text that are composed
+_REMEMBERED_SIZE = 16_384  # bytes of a parsed record; one of a file may have a million
 REMEMBERED = 16  # lists of a table between two writes to it
 
 
@@ -24,18 +26,21 @@ def encoded(value: Any) -> bytes:
     return b"%b" % orjson.dumps(value)  # the fastest way to copy
 
 
-# Rules look at the same projects, plans and webhooks again and again.
-_parsed = lru_cache(maxsize=256)(orjson.loads)
+_short_parsed = lru_cache(maxsize=256)(orjson.loads)
 
 
-def place(created: int, ident: str) -> int:
-    """The sort key of a record: creation in ms, then id."""
-    return created << 128 | int(ident.replace("-", ""), 16)
+def _parsed(public: bytes) -> Any:
+    """JSON for reading alone: rules look at the same projects, plans and webhooks all the time."""
+    return orjson.loads(public) if len(public) > _REMEMBERED_SIZE else _short_parsed(public)
 
 
 def _without_blanks(text: str) -> str:
-    """Text in its composed form, with one blank between words and none around them."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    """Text in its composed form, with one blank between words and none around them.
+
+    Composing may take the square of the length, and only a file has names as long as that.
+    """
+    composed = unicodedata.normalize("NFC", text[:_COMPOSED]) + text[_COMPOSED:]
+    return " ".join(composed.split())
 
 
 _IGNORING: Mapping[str, Callable[[str], str]] = {

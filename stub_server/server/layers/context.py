@@ -4,7 +4,7 @@ journal, without secrets.
 
 import asyncio
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import lru_cache
 from time import perf_counter_ns
@@ -18,7 +18,7 @@ from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.kept import Trace, head_of
 from ..reply import DROPPED, Answer, HungUp, Said, hang_up, render
-from ..request import COMMAND, CONTROL, MOST_WARNINGS, Request, Sent, by_name, has_body
+from ..request import COMMAND, CONTROL, MOST_WARNINGS, Head, Request, Sent, by_name, has_body
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
 from ..work import Target
@@ -36,7 +36,7 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
 _COMMAND = COMMAND.encode()
-_CACHED = 64  # heads of requests that are remembered
+_CACHED = 64  # heads of requests, and of answers, that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -52,13 +52,15 @@ class RequestContext:
         self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
         self._keeping = Keeping(server)
+        self._head_of = lru_cache(maxsize=_CACHED)(self._keeping.head_of)
+        self._shared = lru_cache(maxsize=_CACHED)(head_of)  # thousands of traces have few
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._live(receive, send)
             return
         forwarded_for = None if self._hops is None else self._hops.take(scope)
-        way = Way(scope, receive, send, request_of(scope, forwarded_for))
+        way = Way(scope, receive, send, request_of(scope, self._head_of, forwarded_for))
         answer: Answer | None = None
         try:
             try:
@@ -150,11 +152,6 @@ class RequestContext:
         if trace.warnings:
             listed = ", ".join(trace.warnings[:MOST_WARNINGS])
             headers.append((b"x-sandbox-warnings", listed.encode("latin-1", "replace")))
-        headers.append((b"x-request-id", trace.id.encode()))
-        if target.is_chosen:
-            is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
-            now = trace.at if is_at_once else target.sandbox.clock.now
-            headers.append((b"x-sandbox-now", iso(now).encode()))
         headers.append(VARY)
         if way.limits is not None:
             headers += way.limits
@@ -164,6 +161,15 @@ class RequestContext:
         if request.method == "HEAD":
             answer.without_body()
         trace.status, trace.parts = answer.status, answer.parts
+        trace.sent_head = self._shared(tuple(headers))
+        headers.append((b"x-request-id", trace.id.encode()))
+        now = None
+        if target.is_chosen:
+            is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
+            now = trace.at if is_at_once else target.sandbox.clock.now
+            headers.append((b"x-sandbox-now", iso(now).encode()))
+        if now != trace.at:  # of others the trace has both headers as its id and instant
+            trace.sent_head = head_of(headers)
 
     def _end(self, way: Way, answer: Answer | None) -> None:
         """Have the journal and the listeners learn of a request, whose answer has been sent."""
@@ -204,8 +210,10 @@ def begin_unchosen(way: Way, sandboxes: Sandboxes) -> Trace:
     return way.begin(Target(sandboxes, sandboxes.default, way.request.path, is_chosen=False))
 
 
-def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
-    """What arrived.
+def request_of(
+    scope: Scope, read: Callable[[Sent], Head] = by_name, forwarded_for: str | None = None
+) -> Request:
+    """What arrived. `read` reads its headers.
 
     `forwarded_for` is the client of another server, which has sent the request on.
     """
@@ -213,14 +221,14 @@ def request_of(scope: Scope, forwarded_for: str | None = None) -> Request:
     path = _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"]
     if path[:1] != "/":  # a target such as `*/x`: no rule about paths would see what it begins with
         path = f"/{path}"
-    headers, without_effect = by_name(sent)
+    head = read(sent)
     return Request(
         scope["method"],
         path,
         scope["query_string"],
         sent,
-        headers,
-        without_effect,
+        head.headers,
+        head,
         scope.get("client") if forwarded_for is None else (forwarded_for, 0),
         perf_counter_ns(),
         wall_ms(),
@@ -261,7 +269,6 @@ class Keeping:
         self._redactor = Redactor(
             server.document, server.control, own=(server.guard.admin_key, server.settings.secret)
         )
-        self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
 
     def keep(self, request: Request, target: Target, trace: Trace, answer: Answer | None) -> None:
         """Take the secrets out of a trace, and write it to the journal; it has the
@@ -284,29 +291,26 @@ class Keeping:
         size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
         size += len(request.headers.get(b"authorization", b""))  # the trace keeps its claims
         if not target.sandbox.journal.keeps_bodies:
-            trace.body = trace.parts = None
+            trace.body, trace.parts, trace.sent_head = None, None, b""
         else:
             if trace.body is not None:
                 trace.body, body_has_secrets = self._redactor.kept(trace.body, request.headers)
                 has_secrets = has_secrets or body_has_secrets
                 size += len(trace.body or b"")
             if answer is not None:
-                trace.received_head, head_has_secrets = self._head_of(request.sent)
-                trace.sent_head = head_of(answer.headers)
-                has_secrets = has_secrets or head_has_secrets
+                trace.received_head = request.head.kept
+                has_secrets = has_secrets or request.head.has_secrets
                 size += len(trace.received_head) + len(trace.sent_head) + len(answer.body)
             if has_secrets or trace.operation in self._redactor.operations:
                 self._redact_messages(trace)
         trace.size = size
         target.sandbox.journal.append(trace)
 
-    def _read_head(self, sent: Sent) -> tuple[bytes, bool]:
-        """What is kept of the headers of a request, and whether they may have secrets.
-
-        Clients send the same ones again and again: thousands of requests share one text.
-        """
-        head = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
-        return head, self._redactor.suspects_line(head.decode("latin-1"))
+    def head_of(self, sent: Sent) -> Head:
+        """The headers of a request, and what is kept of them."""
+        kept = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
+        has_secrets = self._redactor.suspects_line(kept.decode("latin-1"))
+        return by_name(sent)._replace(kept=kept, has_secrets=has_secrets)
 
     def _redact_messages(self, trace: Trace) -> None:
         """Remove secrets from headers and bodies."""

@@ -253,7 +253,7 @@ def _seeded_merchant(sandbox: Sandbox) -> Caller:
     return Caller(Identity("jwt", merchant.user_id, merchant.id), frozenset("*"))
 
 
-@lru_cache(maxsize=256)  # records never change: a changed key is a new one, of up to 60 KB
+@lru_cache(maxsize=64)  # records never change: a changed key is a new one, of up to 60 KB
 def _key_of(record: Record, merchant_id: str) -> Caller:
     public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
     return Caller(

@@ -182,7 +182,7 @@ class SandboxSelection:
             claims = caller.identity.claims
             return None if claims is None else claims["sandbox"]
         key = _key_in(authorization)
-        return None if key is None else self._sandboxes.keyring.get(key)
+        return None if key is None else self._sandboxes.owner(key)
 
 
 def _take_back(way: Way, error: NotThere, began: float) -> None:

@@ -12,7 +12,17 @@ from ...data.keys import derive_keys
 from ...engine.history import state_at
 from ...engine.sandbox import Sandbox
 from ...storage import sql
-from .entry import NAMING, Entry, Generations, duplicate_name, folded, is_name, made_up, too_many
+from .entry import (
+    NAMING,
+    Entry,
+    Generations,
+    duplicate_name,
+    folded,
+    is_name,
+    keys_of,
+    made_up,
+    too_many,
+)
 from .loaded import LoadedSandboxes
 from .making import AS_AT_THE_START, Beginning, SandboxFactory
 from .persistence import Persistence
@@ -255,7 +265,9 @@ class MadeSandboxes(LoadedSandboxes):
         on_first_use: bool = False,
     ) -> Entry:
         now = wall_ms()
-        entry = Entry(sandbox, parent, on_first_use, now, now, None, *self.factory.belongings())
+        belongings = self.factory.belongings()
+        keys = keys_of(sandbox)
+        entry = Entry(sandbox, parent, on_first_use, now, now, None, *belongings, keys)
         if ttl is not None:
             entry.expires_at = now + ttl * SECOND
         self._name_events(entry)

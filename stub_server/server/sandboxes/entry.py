@@ -1,10 +1,11 @@
 """Names of sandboxes, what the server knows of each, and of their records, keys and snapshots."""
 
 import re
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from secrets import token_hex
+from typing import Any
 
 import orjson
 
@@ -66,15 +67,13 @@ def records_of(sandbox: Sandbox) -> int:
     return sum(map(len, sandbox.tables()))
 
 
-def keys_of(sandbox: Sandbox, records: Container[str] | None = None) -> Iterator[str]:
-    """The keys by which a sandbox is found: digests of private keys, and public keys; of all API
-    keys unless some are given by their ids.
-    """
+def keys_of(sandbox: Sandbox) -> set[str]:
+    """The keys by which a sandbox is found: digests of private keys, and public keys."""
+    found: set[Any] = set()
     for store in sandbox.stores.values():
-        for name in ("digest", "public_key"):
-            for key, ident in store.api_keys.unique[name].items():
-                if records is None or ident in records:
-                    yield str(key)
+        unique = store.api_keys.unique
+        found.update(unique["digest"], unique["public_key"])
+    return found
 
 
 class Snapshots:
@@ -164,8 +163,9 @@ def _too_many(message: str) -> Conflict:
 class Entry:
     """A sandbox and what the server knows of it. Times are the machine's, in ms.
 
-    One that was `created_on_first_use` of its name makes room for others. `inbox` and `snapshots`
-    are not part of its state. `incarnation` changes with a reset or a rewind, since event ids then
+    One that was `created_on_first_use` of its name makes room for others. It is found by its `keys`
+    (`keys_of`), also by those that have ended since. `inbox` and `snapshots` are not part of its
+    state. `incarnation` changes with a reset or a rewind, since event ids then
     begin again; `origin_events` is how many events it began with.
     """
 
@@ -177,10 +177,10 @@ class Entry:
     expires_at: int | None
     inbox: Inbox
     snapshots: Snapshots
+    keys: set[str]
     incarnation: str = ""
     origin_events: int = 0
     uses: int = 0  # requests to it in this process, without the one that created it
-    keys: Collection[str] | None = None  # those by which a store finds it
 
     def row(self, chain: int = 0, contract: str = "") -> Kept:
         """The row of the sandbox in a store; `chain` is the sum of its newest step."""
@@ -224,25 +224,6 @@ def _next_due(sandbox: Sandbox) -> int | None:
     if not waiting:
         return None
     return min(waiting).due - clock.state.offset
-
-
-class Keyring(dict[str, str]):
-    """The names of sandboxes by their keys: digests of private keys, and public keys.
-
-    A key belongs to the first sandbox that names it, so a copy does not take its parent's keys
-    away. This only says where to look; the sandbox decides whether the key is valid.
-    """
-
-    def add(self, sandbox: str, keys: Iterable[str]) -> None:
-        """Keys that a sandbox has."""
-        for key in keys:
-            self.setdefault(key, sandbox)
-
-    def forget(self, sandbox: str, keys: Collection[str] | None = None) -> None:
-        """Forget keys that a sandbox had: all of a deleted one."""
-        for key, owner in list(self.items()):
-            if owner == sandbox and (keys is None or key in keys):
-                del self[key]
 
 
 class Generations:

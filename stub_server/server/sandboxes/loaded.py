@@ -12,7 +12,7 @@ from ...core.slices import BackgroundWorker
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage import sql
 from ...storage.database import StoreError
-from .entry import Entry, Generations, Keyring, folded, is_name, keys_of
+from .entry import Entry, Generations, folded, is_name
 from .pending import Pending
 from .persistence import Persistence
 
@@ -36,7 +36,6 @@ class LoadedSandboxes:
         """
         self._on_due, self.persistence, self.generations = on_due, persistence, generations
         persistence.on_lost = self.unload
-        self.keyring = Keyring()
         self._entries: dict[str, Entry] = {}
         self.default: Sandbox  # the sandbox that is there from the start
         self._elsewhere: dict[str, tuple[str, float]] = {}
@@ -79,9 +78,20 @@ class LoadedSandboxes:
             self._has_expired(entry)
         return list(reversed(self._entries.values()))
 
+    def owner(self, key: str) -> str | None:
+        """The sandbox in memory that an API key belongs to, by a private key's digest or a public
+        key.
+
+        The sandbox decides whether the key is valid.
+        """
+        for name, entry in self._entries.items():
+            if key in entry.keys:
+                return name
+        return None
+
     def seeded_owner(self, unique: str, value: str) -> str | None:
         """The sandbox that was seeded with an API key, which is no secret; None for other keys."""
-        sandbox = self.find(self.keyring.get(value, ""))
+        sandbox = self.find(self.owner(value) or "")
         if sandbox is None:
             return None
         key = sandbox.store.api_keys.holder(unique, value)
@@ -100,7 +110,7 @@ class LoadedSandboxes:
 
         Raises Unavailable.
         """
-        return self.keyring.get(key) or await self.persistence.query(
+        return self.owner(key) or await self.persistence.query(
             lambda session: sql.sandbox_with(session, key)
         )
 
@@ -167,15 +177,17 @@ class LoadedSandboxes:
     # -- coming and going
 
     def put(self, entry: Entry) -> None:
-        """Add a sandbox, in place of the one of its name."""
+        """Add a sandbox, in place of the one of its name. A copy takes no key from its parent."""
         sandbox = entry.sandbox
         before = self._entries.get(sandbox.name)
+        for other in self._entries.values():
+            if other is not before:
+                entry.keys -= entry.keys & other.keys
         self._entries[sandbox.name] = entry
         if before is not None:
             self._leave(before)
         if sandbox.name == DEFAULT:
             self.default = sandbox
-        self.keyring.add(sandbox.name, keys_of(sandbox) if entry.keys is None else entry.keys)
         sandbox.status.on_due = self._on_due
         self._on_due(sandbox)
 
@@ -207,7 +219,6 @@ class LoadedSandboxes:
         self._on_due(entry.sandbox)
         entry.inbox.clear()
         entry.snapshots.clear()
-        self.keyring.forget(entry.sandbox.name)
 
     def _has_expired(self, entry: Entry) -> bool:
         """Whether a sandbox has expired; if so, it is deleted."""

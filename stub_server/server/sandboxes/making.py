@@ -177,9 +177,9 @@ class SandboxFactory:
             kept.last_used_at,
             kept.expires_at,
             *self.belongings(),
+            set(sql.keys_of(session, number)),
             about["incarnation"],
             about["origin_events"],
-            keys=sql.keys_of(session, number),
         )
         # what follows is for the served contract: then its lines are of several, which has no name
         contract = about["contract"] if about["contract"] == self.contract else ""

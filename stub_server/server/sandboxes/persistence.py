@@ -30,7 +30,7 @@ from ...storage.database import (
 )
 from ...storage.state import Snapshot
 from .commits import PAUSE, Commits
-from .entry import Entry, keys_of
+from .entry import Entry
 from .making import SandboxFactory
 from .pending import Pending, Stored
 
@@ -137,10 +137,9 @@ class Persistence(Commits):
         before = self._stored.get(entry.sandbox.name)
         own = 0 if before is None else before.number
         # an earlier sandbox may have keys that a copy or a file brings
-        entry.keys = keys = list(keys_of(entry.sandbox))
+        keys = list(entry.keys)
         theirs = await self.query(lambda session: sql.keys_of_others(session, keys, own))
-        if theirs:
-            entry.keys = set(keys).difference(theirs)
+        entry.keys.difference_update(theirs)
         self.check_written()
         # as many bits as a step's place has left for it
         number, (state, *others) = randbits(31), written

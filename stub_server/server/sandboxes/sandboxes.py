@@ -107,7 +107,7 @@ class Sandboxes(MadeSandboxes):
 
     def add_keys(self, name: str, keys: Sequence[str]) -> None:
         """API keys that a sandbox has from now on: digests of private ones, and public ones."""
-        self.keyring.add(name, keys)
+        self.entry(name).keys.update(keys)
         self.persistence.store_row_soon(name, keys)
 
     async def listed(self, pattern: str) -> list[Entry | Kept]:
@@ -204,7 +204,14 @@ class Sandboxes(MadeSandboxes):
                 raise gone()
             before.snapshots.check_room_instead(brought)
             inbox, snapshots = self.factory.belongings()
-            entry = replace(before, sandbox=sandbox, parent=None, inbox=inbox, snapshots=snapshots)
+            entry = replace(
+                before,
+                sandbox=sandbox,
+                parent=None,
+                inbox=inbox,
+                snapshots=snapshots,
+                keys=keys_of(sandbox),
+            )
             self._name_events(entry)
             if not await self.persistence.put(entry, written, brought):
                 raise gone()
@@ -230,35 +237,18 @@ class Sandboxes(MadeSandboxes):
             if sandbox.origin.generation != earlier:  # deleted meanwhile, and made again
                 raise gone()
             sandbox.renew(self.generations.after(sandbox.name, earlier))
-            seeded = sandbox.origin.seeded_keys
-            ended = list(keys_of(sandbox, seeded))
             try:
-                made = self._renew_keys(sandbox, cause)
+                keys_now, made = _renew_keys(sandbox, cause)
                 dropping = _drop_keys(sandbox, cause, made if keys else [])
                 next(dropping, None)  # before anybody else is served
-                self.keyring.forget(sandbox.name, ended)
-                self.add_keys(sandbox.name, list(keys_of(sandbox, seeded)))
+                self.add_keys(sandbox.name, keys_now)
                 await self.persistence.store_row(sandbox)
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
                 raise
-            await self.worker.in_slices(dropping)
+            await self.worker.in_slices(dropping, sandbox.name)
             return entry, made
-
-    def _renew_keys(self, sandbox: Sandbox, cause: Cause) -> list[tuple[Store, Record]]:
-        """Give the seeded keys secrets of the new generation. Returns the other keys."""
-        others = []
-        for store in sandbox.stores.values():
-            draft, table = Draft(sandbox, store, cause), store.api_keys
-            for record in [table.rows[key] for key in table.order]:
-                if record.id in sandbox.origin.seeded_keys:
-                    row = table.parse(record)
-                    change_key(draft, row, *renewed(sandbox, row))
-                else:
-                    others.append((store, record))
-            draft.record()
-        return others
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
@@ -298,6 +288,23 @@ class Sandboxes(MadeSandboxes):
         self.persistence.store_row_soon(sandbox.name)
         sandbox.status.on_due(sandbox)
         return entry, step
+
+
+def _renew_keys(sandbox: Sandbox, cause: Cause) -> tuple[list[str], list[tuple[Store, Record]]]:
+    """Give the seeded keys secrets of the new generation. Returns these, and the other keys."""
+    keys_now, others = list[str](), []
+    for store in sandbox.stores.values():
+        draft, table = Draft(sandbox, store, cause), store.api_keys
+        for record in [table.rows[key] for key in table.order]:
+            if record.id in sandbox.origin.seeded_keys:
+                row = table.parse(record)
+                public, hidden = renewed(sandbox, row)
+                change_key(draft, row, public, hidden)
+                keys_now += hidden["digest"], public["public_key"]
+            else:
+                others.append((store, record))
+        draft.record()
+    return keys_now, others
 
 
 def _drop_keys(
