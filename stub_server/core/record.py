@@ -77,10 +77,8 @@ class Row(NamedTuple):
         return found
 
     def equals(self, public: Body, hidden: Body) -> bool:
-        """Whether another version has the same values, except for `updatedAt`."""
-        return hidden == self.hidden and public | {"updatedAt": None} == self.public | {
-            "updatedAt": None
-        }
+        """Whether another version has the same values."""
+        return public == self.public and hidden == self.hidden
 
 
 class UniqueKey(NamedTuple):

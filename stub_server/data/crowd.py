@@ -5,10 +5,10 @@ drawn for them.
 from collections.abc import Iterator
 from random import Random
 
-from ..core.clock import HOUR, MINUTE, iso
+from ..core.clock import HOUR, MINUTE
 from ..core.ids import uuid_text
 from ..core.record import Body
-from ..domain.customers import as_buyer, new_customer
+from ..domain.customers import as_buyer, changed_customer
 from ..engine import resources
 from ..engine.draft import Draft
 from .lives import Lives, Purchase
@@ -199,8 +199,5 @@ class Crowd:
         ident = uuid_text(self._idents.getrandbits(128))
         words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
-        defaults = self.script.sandbox.rules.defaults["Customer"]
-        resources.add(
-            draft, "customers", new_customer(fields, defaults, iso(draft.now)) | {"id": ident}
-        )
-        return ident
+        public = changed_customer(draft.new("Customer", ident), fields)
+        return resources.add(draft, "customers", public).id

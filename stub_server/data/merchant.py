@@ -80,21 +80,21 @@ class Merchant:
     def add_project(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         """Plan a project."""
         user = self.script.store.merchant.user_id
-        public, hidden = new_project(fields, self.rules.defaults["Project"], ident, user, iso(at))
+        public, hidden = new_project(self.rules.new("Project", ident, at), fields, user)
         self.later(at, node, resources.add_project, public, hidden)
         self.projects[ident] = public
         return public
 
     def add_plan(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         """Plan a plan."""
-        public = new_plan(fields, self.rules.defaults["Plan"], iso(at)) | {"id": ident}
+        public = new_plan(self.rules.new("Plan", ident, at), fields)
         self.later(at, node, resources.add, "plans", public)
         self.plans[ident] = public
         return public
 
     def add_product(self, node: Node, ident: str, fields: Body, at: int) -> None:
         """Plan a product."""
-        public = new_product(fields, self.rules.defaults["Product"], iso(at)) | {"id": ident}
+        public = new_product(self.rules.new("Product", ident, at), fields)
         self.later(at, node, resources.add, "products", public)
 
     # -- what is sold
@@ -208,10 +208,7 @@ class Merchant:
             in_use = len({*members, *store.orders.members("plan_waiting", ident)})
             row = draft.open("plans", ident)
             if in_use and left and row is not None:
-                limited = row.public | {
-                    "max_subscribers": in_use + left.pop(0),
-                    "updatedAt": iso(draft.now),
-                }
+                limited = row.public | {"max_subscribers": in_use + left.pop(0)}
                 resources.change(draft, row, limited)
 
     # -- webhooks and keys
@@ -254,8 +251,8 @@ class Merchant:
         name, slug = node.value["key"], node.get("project", None)
         fields["projectId"] = None if slug is None else self._project_id(node["project"], slug)
         key = new_key(derived_text(self.rules.secret, 32, str(self.seed), "webhook", name).encode())
-        ident, defaults = named_uuid("webhook", name), self.rules.defaults["Webhook"]
-        public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
+        blank = draft.new("Webhook", named_uuid("webhook", name))
+        public, hidden = new_webhook(blank, fields, key)
         gone = created + (self.now - created) * 2 // 5
         receiver = {"behaviour": node.value["behaviour"], "gone": gone, "until": self.now}
         draft.create("webhooks", public, hidden | {"receiver": receiver})
@@ -305,10 +302,8 @@ class Merchant:
         known, asked = draft.store.projects.keys, fields.get("allowed_projects", [])
         projects = known_ids("allowed_projects", "project", asked, known.__contains__)
         halves = pair_of(self.rules.secret, self.seed, ident)
-        defaults = self.rules.defaults["ApiKey"]
-        public, hidden = api_keys.new_key(
-            fields, defaults, ident, halves, projects=projects, now=draft.now
-        )
+        blank = draft.new("ApiKey", ident)
+        public, hidden = api_keys.new_key(blank, fields, halves, projects, draft.now)
         resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
 
     def _use_main_key(self, requests: int, latest: int) -> None:
@@ -321,7 +316,7 @@ class Merchant:
 def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
     row = draft.get("webhooks", ident)
-    draft.update(row, changed_webhook(row.public, {"is_active": False}, iso(draft.now)))
+    draft.update(row, changed_webhook(row.public, {"is_active": False}))
     draft.at(draft.now, CALLING_OFF, ident)
 
 
@@ -345,5 +340,5 @@ def withdraw_plan(draft: Draft, ident: str) -> None:
     """A plan is not sold any more; who has it keeps it."""
     row = draft.get("plans", ident)
     running = draft.store.running("planId", ident)
-    changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
+    changed = changed_plan(row.public, {"status": "inactive"}, running)
     resources.change(draft, row, changed)

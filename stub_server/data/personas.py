@@ -20,7 +20,7 @@ from ..core.problem import Conflict
 from ..core.record import Body, without
 from ..core.timers import Timers
 from ..domain.calendar import add_interval
-from ..domain.customers import as_buyer, new_customer
+from ..domain.customers import as_buyer, changed_customer
 from ..domain.subscriptions import CHARGED
 from ..engine import resources
 from ..engine.draft import Draft
@@ -213,7 +213,7 @@ def _scratch(
                 own.replace(name, None, store.tables[name].open(sold["id"]))
     script = Script(scratch, own, begins, draft.now)
     lives = Lives(script, rng)
-    public = new_customer(fields, sandbox.rules.defaults["Customer"], iso(begins))
+    public = changed_customer(sandbox.rules.new("Customer", fields["id"], begins), fields)
     script.step(resources.add, "customers", public)
     for at, offer, fate, _ in purchases:
         purchase = Purchase(cart(rng, offer), as_buyer(public), public["id"], fate)

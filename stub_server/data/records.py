@@ -12,7 +12,7 @@ from ..core.clock import DAY, HOUR, iso, parse_iso
 from ..core.ids import named_uuid
 from ..core.record import Body
 from ..domain import orders as order_rules
-from ..domain.customers import as_buyer, buyer, from_buyer, new_customer
+from ..domain.customers import as_buyer, buyer, changed_customer, from_buyer
 from ..domain.lifecycle import known_ids
 from ..engine import resources
 from .crowd import Crowd
@@ -162,9 +162,7 @@ class Records:
         self.merchant.add_product(node, ident, fields, at)
 
     def _customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        public = new_customer(fields, self.merchant.rules.defaults["Customer"], iso(at)) | {
-            "id": ident
-        }
+        public = changed_customer(self.merchant.rules.new("Customer", ident, at), fields)
         self.merchant.claim(public["document"], node, "customer has this document")
         self._customers[public["document"]] = public
         self.crowd.named += 1

@@ -80,13 +80,7 @@ def digest(private_key: str) -> str:
 
 
 def new_key(
-    body: Body,
-    defaults: Body,
-    ident: str,
-    halves: tuple[str, str],
-    *,
-    projects: list[str],
-    now: int,
+    blank: Body, body: Body, halves: tuple[str, str], projects: list[str], now: int
 ) -> Parts:
     """A new key's public and hidden parts; of the private one of its halves only the SHA-256 is
     stored.
@@ -94,14 +88,12 @@ def new_key(
     A key whose `expires_at` is not in the future is inactive from the start.
     """
     public_key, private_key = halves
-    public: Body = defaults | {
-        "id": ident,
+    public: Body = blank | {
         "public_key": public_key,
         **_written(body),
         "is_active": True,
         "allowed_projects": ",".join(projects),
         "usage_count": 0,
-        "created_at": iso(now),
     }
     public["is_active"] = state(public, now) == "active"
     hidden = {"digest": digest(private_key), "allowed_projects": projects}

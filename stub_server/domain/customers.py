@@ -7,20 +7,9 @@ from ..core.record import Body
 from .documents import infer
 
 
-def new_customer(body: Body, defaults: Body, now: str) -> Body:
-    """A new customer without its id: document unmasked, e-mail in lower case, type and
+def changed_customer(old: Body, body: Body) -> Body:
+    """A new customer, or one after an update: document unmasked, e-mail in lower case, type and
     document_type filled in.
-
-    Raises Conflict when the document contradicts what was sent beside it.
-    """
-    public = defaults | body
-    _settle(public, body)
-    public["createdAt"] = public["updatedAt"] = now
-    return public
-
-
-def changed_customer(old: Body, body: Body, now: str) -> Body:
-    """A customer after an update.
 
     Raises Conflict when document and types disagree after the merge.
     """
@@ -28,7 +17,6 @@ def changed_customer(old: Body, body: Body, now: str) -> Body:
     _settle(public, body)
     if "document" not in body and ("document_type" in body or "type" in body):
         _check_types(body, (old["document_type"], old["type"]), "")
-    public["updatedAt"] = now
     return public
 
 

@@ -126,15 +126,13 @@ def error_of(status: int) -> str | None:
 
 
 def new_log(
-    defaults: Body,
-    ident: str,
+    blank: Body,
     webhook: Body,
     *,
     event_id: str,
     event_type: str,
     body: bytes,
     serial: int,
-    now: str,
     most: int | None,
 ) -> Parts:
     """A delivery before its first attempt. `serial` is the event's place in the sandbox's history.
@@ -143,8 +141,7 @@ def new_log(
     attempted by its request and is never due. The project is the webhook's at the time of the
     event: restricted keys see the delivery by it.
     """
-    public = defaults | {
-        "id": ident,
+    public = blank | {
         "webhookId": webhook["id"],
         "event_id": event_id,
         "event_type": event_type,
@@ -153,9 +150,7 @@ def new_log(
         "url": webhook["url"],
         "attempt_count": 0,
         "max_attempts": most or 1,
-        "next_attempt_at": None if most is None else now,
-        "createdAt": now,
-        "updatedAt": now,
+        "next_attempt_at": None if most is None else blank["createdAt"],
     }
     return public, {
         "request_headers": {},
@@ -283,8 +278,8 @@ def after_delivery(
 ) -> Body:
     """A webhook after an attempt, and the statuses that its delivery had before and after it.
 
-    It shows the result of the latest attempt, and may be switched off, which alone changes
-    `updatedAt`. Failures count when an event has used up its attempts.
+    It shows the result of the latest attempt, and may be switched off. Failures count when an event
+    has used up its attempts.
     """
     before, after = statuses
     failures = old["consecutive_failures"]
@@ -309,6 +304,6 @@ def after_delivery(
     return public
 
 
-def called_off(public: Body, now: str) -> Body:
+def called_off(public: Body) -> Body:
     """A delivery that is canceled, as its webhook was switched off or deleted."""
-    return public | {"status": "canceled", "next_attempt_at": None, "updatedAt": now}
+    return public | {"status": "canceled", "next_attempt_at": None}

@@ -147,13 +147,12 @@ class NewOrder(NamedTuple):
     subscription_id: str | None = None
 
 
-def new_order(new: NewOrder, ident: str, code: str, transaction: dict[str, str], now: int) -> Parts:
+def new_order(blank: Body, new: NewOrder, code: str, transaction: dict[str, str]) -> Parts:
     """A new order's public and hidden parts; one that is refused has failed at once."""
-    body, created = new.body, iso(now)
+    body = new.body
     if new.refused is not None:
         transaction |= failure(new.refused)
-    public = {
-        "id": ident,
+    public = blank | {
         "code": code,
         "status": "pending" if new.refused is None else "failed",
         "paymentMethod": new.method,
@@ -161,8 +160,6 @@ def new_order(new: NewOrder, ident: str, code: str, transaction: dict[str, str],
         "customer": new.customer,
         "items": body["items"],
         "last_transaction": transaction,
-        "createdAt": created,
-        "updatedAt": created,
     }
     hidden = {
         "projectId": body["projectId"],
@@ -252,7 +249,7 @@ def failure(code: str) -> dict[str, str]:
 def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> Body:
     """The order in another status since `at`, its payment updated with it."""
     payment = {**public["last_transaction"], **transaction, "updated_at": at}
-    return {**public, "status": status, "last_transaction": payment, "updatedAt": at}
+    return {**public, "status": status, "last_transaction": payment}
 
 
 def postponed(public: Body, ends: str, due: str, at: str) -> Body:
@@ -263,7 +260,7 @@ def postponed(public: Body, ends: str, due: str, at: str) -> Body:
     payment = {**public["last_transaction"], "expires_at": ends, "updated_at": at}
     if "due_at" in payment:
         payment["due_at"] = due
-    return {**public, "last_transaction": payment, "updatedAt": at}
+    return {**public, "last_transaction": payment}
 
 
 def expires_at(public: Body) -> int:

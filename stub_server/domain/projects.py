@@ -28,17 +28,15 @@ COUNTERS = (
 )
 
 
-def new_project(body: Body, defaults: Body, ident: str, creator: str, now: str) -> Parts:
+def new_project(blank: Body, body: Body, creator: str) -> Parts:
     """A new project's public and hidden parts: a draft, unless the request says more."""
     shown, hidden = _parts(body)
-    public: Body = defaults | {
-        "id": ident,
+    public = blank | {
         "status": "draft",
         "type": "membership",
         "visibility": "public",
         **dict.fromkeys(COUNTERS, 0),
         "creatorId": creator,
-        "createdAt": now,
         **shown,
     }
     return public, _UNSHOWN | hidden
@@ -96,16 +94,15 @@ def check_idle(orders: int, subscriptions: int, late: Body | None) -> None:
 # -- plans
 
 
-def new_plan(body: Body, defaults: Body, now: str) -> Body:
-    """A new plan without its id. `defaults` holds the contract's defaults of a plan."""
-    public = _settled(defaults | body)
+def new_plan(blank: Body, body: Body) -> Body:
+    """A new plan."""
+    public = _settled(blank | body)
     public["projectId"] = public["projectId"].lower()
     public["subscribers_count"] = 0  # a live counter, calculated whenever the plan is shown
-    public["createdAt"] = public["updatedAt"] = now
     return public
 
 
-def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
+def changed_plan(old: Body, body: Body, running: int) -> Body:
     """A plan after an update.
 
     Raises Conflict if the rhythm of billing would change while there are `running` subscriptions.
@@ -123,7 +120,6 @@ def changed_plan(old: Body, body: Body, running: int, now: str) -> Body:
             code="plan_in_use",
             details=[detail(name, "plan_in_use", message) for name in changed],
         )
-    public["updatedAt"] = now
     return public
 
 
@@ -168,12 +164,6 @@ def check_unused(running: int, pending: int, late: Body | None) -> None:
 # -- products
 
 
-def new_product(body: Body, defaults: Body, now: str) -> Body:
-    """A new product without its id; its planIds have been checked.
-
-    `defaults` holds the contract's defaults.
-    """
-    public = defaults | body
-    public["projectId"] = public["projectId"].lower()
-    public["createdAt"] = public["updatedAt"] = now
-    return public
+def new_product(blank: Body, body: Body) -> Body:
+    """A new product, whose planIds are still to be checked."""
+    return blank | body | {"projectId": body["projectId"].lower()}

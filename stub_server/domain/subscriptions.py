@@ -18,26 +18,24 @@ ATTEMPTS = (DAY, 3 * DAY, 5 * DAY)
 
 
 def opened(
+    blank: Body,
     *,
-    ident: str,
     code: str,
-    defaults: Body,
     plan: Body,
     order: Body,
     order_hidden: Body,
     customer: Body,
-    now: int,
     trial: bool,
 ) -> Parts:
     """A new subscription's public and hidden parts. A trial comes before the first paid period."""
-    anchor = now
+    at = blank["createdAt"]
+    anchor = parse_iso(at)
     if trial:
         anchor += plan["trial_period_days"] * DAY
     end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
-    at, ends = iso(now), iso(end)
+    ends = iso(end)
     trial_ends = iso(anchor) if trial else None
-    public: Body = defaults | {
-        "id": ident,
+    public: Body = blank | {
         "code": code,
         "status": "trialing" if trial else "active",
         "projectId": plan["projectId"],
@@ -60,8 +58,6 @@ def opened(
         "next_billing_at": ends,
         "cancel_at_period_end": False,
         "metadata": order_hidden["metadata"],
-        "createdAt": at,
-        "updatedAt": at,
     }
     return public, {
         "anchor": anchor,
@@ -72,17 +68,16 @@ def opened(
     }
 
 
-def activated(public: Body, hidden: Body, now: int) -> Body:
+def activated(public: Body, hidden: Body) -> Body:
     """The subscription after its trial, in the first paid period."""
     return public | {
         "status": "active",
         "current_period_start": public["trial_end"],
         "current_period_end": iso(period_end(hidden)),
-        "updatedAt": iso(now),
     }
 
 
-def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) -> Parts:
+def renewed(public: Body, hidden: Body, order_id: str, method: str) -> Parts:
     """The subscription with one more period, paid by `method`, from the end of the last one.
 
     The current period or trial goes on; only the end changes.
@@ -94,7 +89,6 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) ->
         "cycle": public["cycle"] + 1,
         "lastOrderId": order_id,
         "paymentMethod": method,
-        "updatedAt": iso(now),
     }
     if public["status"] == "past_due":  # the earlier periods are over
         paid_by, ends = [order_id], [end]
@@ -104,7 +98,7 @@ def renewed(public: Body, hidden: Body, now: int, order_id: str, method: str) ->
     return _ends_with(after, hidden), hidden
 
 
-def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> Parts:
+def withdrawn(public: Body, hidden: Body, order_id: str) -> Parts:
     """The subscription without a paid period that has not begun: the one that `order_id` paid."""
     paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
     hidden = hidden | {
@@ -112,30 +106,29 @@ def withdrawn(public: Body, hidden: Body, now: int, order_id: str) -> Parts:
         "paid_by": paid_by,
         "ends": hidden["ends"][:-1],
     }
-    public = public | {"cycle": public["cycle"] - 1, "updatedAt": iso(now)}
+    public = public | {"cycle": public["cycle"] - 1}
     return _ends_with(public, hidden), hidden
 
 
-def rolled(public: Body, hidden: Body, now: int) -> Parts:
+def rolled(public: Body, hidden: Body) -> Parts:
     """The subscription in its next period, which is paid already, once the current one is over."""
     begins, *ends = hidden["ends"]
     hidden = hidden | {"paid_by": hidden["paid_by"][1:], "ends": ends}
-    return public | {"current_period_start": iso(begins), "updatedAt": iso(now)}, hidden
+    return public | {"current_period_start": iso(begins)}, hidden
 
 
-def postponed(public: Body, hidden: Body, now: int, wait: int) -> Parts:
+def postponed(public: Body, hidden: Body, wait: int) -> Parts:
     """The subscription after its project was suspended for `wait` ms: all its ends come so much
     later.
 
     The periods after them are counted from the moved end of the last one.
     """
     ends = [end + wait for end in hidden["ends"]]
-    after = public | {"updatedAt": iso(now)}
     if public["status"] == "trialing":
         ends_at = iso(parse_iso(public["trial_end"]) + wait)
-        after |= {"trial_end": ends_at, "current_period_end": ends_at}
+        public = public | {"trial_end": ends_at, "current_period_end": ends_at}
     hidden = hidden | {"anchor": ends[-1], "periods": 0, "ends": ends}
-    return _ends_with(after, hidden), hidden
+    return _ends_with(public, hidden), hidden
 
 
 def _ends_with(public: Body, hidden: Body) -> Body:
@@ -153,32 +146,22 @@ def _ends_with(public: Body, hidden: Body) -> Body:
     return public
 
 
-def past_due(public: Body, now: int) -> Body:
-    """The subscription once its period is over and the next one is not paid."""
-    return public | {"status": "past_due", "updatedAt": iso(now)}
-
-
 def ended(public: Body, status: str, now: int) -> Body:
     """The subscription once it is over: canceled or expired."""
     at = iso(now)
     if status == "canceled":
         public = public | {"canceled_at": public["canceled_at"] or at, "cancel_at": at}
-    return public | {"status": status, "ended_at": at, "next_billing_at": None, "updatedAt": at}
+    return public | {"status": status, "ended_at": at, "next_billing_at": None}
 
 
 def ending(public: Body, hidden: Body, now: int) -> Body:
     """The subscription once it is to be canceled at the end of the paid period."""
-    at = iso(now)
-    return _ends_with(
-        public | {"cancel_at_period_end": True, "canceled_at": at, "updatedAt": at}, hidden
-    )
+    return _ends_with(public | {"cancel_at_period_end": True, "canceled_at": iso(now)}, hidden)
 
 
-def resumed(public: Body, hidden: Body, now: int) -> Body:
+def resumed(public: Body, hidden: Body) -> Body:
     """The subscription once it is not to be canceled at the end of its period after all."""
-    return _ends_with(
-        public | {"cancel_at_period_end": False, "canceled_at": None, "updatedAt": iso(now)}, hidden
-    )
+    return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None}, hidden)
 
 
 def has_dispute(hidden: Body) -> bool:

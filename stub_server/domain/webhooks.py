@@ -16,22 +16,15 @@ not be private.
 # -- webhooks
 
 
-def new_webhook(body: Body, defaults: Body, ident: str, signing_key: str, now: str) -> Parts:
+def new_webhook(blank: Body, body: Body, signing_key: str) -> Parts:
     """A new webhook's public and hidden parts; the key is in the hidden one alone."""
-    public = defaults | _written(body)
-    public |= {
-        "id": ident,
-        "api_version": "v2",
-        "consecutive_failures": 0,
-        "createdAt": now,
-        "updatedAt": now,
-    }
+    public = blank | _written(body) | {"api_version": "v2", "consecutive_failures": 0}
     return public, {"signing_keys": [{"key": signing_key, "until": None}]}
 
 
-def changed_webhook(old: Body, body: Body, now: str) -> Body:
+def changed_webhook(old: Body, body: Body) -> Body:
     """A webhook after an update; switching it on forgets why the service had switched it off."""
-    public = old | _written(body) | {"updatedAt": now}
+    public = old | _written(body)
     if public["is_active"] and not old["is_active"]:
         public |= {"disabled_at": None, "disabled_reason": None, "consecutive_failures": 0}
     return public
@@ -39,12 +32,7 @@ def changed_webhook(old: Body, body: Body, now: str) -> Body:
 
 def disabled_webhook(old: Body, reason: str, now: str) -> Body:
     """A webhook that the service switches off: `gone` or `too_many_failures`."""
-    return old | {
-        "is_active": False,
-        "disabled_at": now,
-        "disabled_reason": reason,
-        "updatedAt": now,
-    }
+    return old | {"is_active": False, "disabled_at": now, "disabled_reason": reason}
 
 
 def _written(body: Body) -> Body:

@@ -160,8 +160,9 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
     if webhook is not None:
         statuses = was.status, public["status"]
         changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
-        draft.update(webhook, changed)
-        if webhook.public["is_active"] and not changed["is_active"]:
+        is_switched_off = webhook.public["is_active"] and not changed["is_active"]
+        draft.update(webhook, changed, is_noted=is_switched_off)
+        if is_switched_off:
             draft.at(draft.now, CALLING_OFF, webhook.id)
     return public, hidden
 

@@ -127,7 +127,7 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     if order_id == paid_by[0]:
         end_subscription(draft, row, "canceled")
     elif order_id in paid_by:
-        withdrawn = subscriptions.withdrawn(row.public, row.hidden, draft.now, order_id)
+        withdrawn = subscriptions.withdrawn(row.public, row.hidden, order_id)
         schedule(draft, draft.update(row, *withdrawn))
 
 
@@ -159,14 +159,12 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
     if hidden["copy_only"]:
         known = known | order["customer"]
     return subscriptions.opened(
-        ident=draft.ids.uuid(),
+        draft.new("Subscription"),
         code=draft.code_for("subscriptions"),
-        defaults=dict(draft.sandbox.rules.defaults["Subscription"]),
         plan=plan,
         order=order,
         order_hidden=hidden,
         customer=known,
-        now=draft.now,
         trial=first and plan["trial_period_days"] > 0,
     )
 
@@ -185,8 +183,8 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
         call_off_bill(draft, row)
     public = row.public
     if public["cancel_at_period_end"] and is_project(draft, row, "open"):
-        public = subscriptions.resumed(public, row.hidden, draft.now)
-    public, hidden = subscriptions.renewed(public, row.hidden, draft.now, order_id, method)
+        public = subscriptions.resumed(public, row.hidden)
+    public, hidden = subscriptions.renewed(public, row.hidden, order_id, method)
     renewed = change_subscription(draft, row, public, hidden, "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
     schedule(draft, renewed, None if subscriptions.has_dispute(hidden) else 1)

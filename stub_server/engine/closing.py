@@ -56,13 +56,11 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
     moved = move(draft.lifecycle("Order"), row.status, status)
     if moved is None:
         return row
-    public = orders.closed(row.public, status, iso(draft.now), transaction)
+    at = iso(draft.now)
     if status == "expired":
         # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
-        public["last_transaction"] = public["last_transaction"] | {
-            "expires_at": public["updatedAt"]
-        }
-    return change_order(draft, row, moved, public)
+        transaction["expires_at"] = at
+    return change_order(draft, row, moved, orders.closed(row.public, status, at, transaction))
 
 
 def change_order(

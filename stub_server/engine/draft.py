@@ -72,6 +72,10 @@ class Draft:
         assert row is not None
         return row
 
+    def new(self, schema: str, ident: str | None = None) -> Body:
+        """What a new record of a schema has before any rule: an id, and the contract's defaults."""
+        return self.sandbox.rules.new(schema, ident or self.ids.uuid(), self.now)
+
     def code_for(self, table: str) -> str:
         """A code that no record of a table has."""
         code, used = self.ids.code(), self.store.tables[table].unique["code"]
@@ -81,8 +85,15 @@ class Draft:
 
     # -- writing
 
-    def update(self, row: Row, public: Body, hidden: Body | None = None) -> Row:
-        """Replace a record by its next version, which is returned."""
+    def update(
+        self, row: Row, public: Body, hidden: Body | None = None, *, is_noted: bool = True
+    ) -> Row:
+        """Replace a record by its next version, which is returned.
+
+        Unless it is not to be noted, a change of what callers see is the record's newest update.
+        """
+        if is_noted and "updatedAt" in public and public != row.public:
+            public = public | {"updatedAt": iso(self.now)}
         return self.create(row.table, public, row.hidden if hidden is None else hidden, row=row)
 
     def create(
@@ -219,22 +230,19 @@ class Draft:
         """
         serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
         most = None if test else len(self.sandbox.settings.schedule)
-        opened, defaults, now = [], self.sandbox.rules.defaults["WebhookLogEntry"], iso(self.now)
+        opened = []
         for webhook in webhooks:
-            ident = self.ids.uuid()
             public, hidden = new_log(
-                defaults,
-                ident,
+                self.new("WebhookLogEntry"),
                 webhook,
                 event_id=event.id,
                 event_type=event.type,
                 body=payload,
                 serial=serial,
-                now=now,
                 most=most,
             )
             if not test:
-                self.at(self.now, job_for(self.sandbox, webhook["url"]), ident)
+                self.at(self.now, job_for(self.sandbox, webhook["url"]), public["id"])
             opened.append(self.create("webhook_logs", public, hidden))
         self._opened += opened
         return opened

@@ -31,12 +31,13 @@ def place(draft: Draft, new: NewOrder) -> Row:
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     if magic.fails:
         new = new._replace(refused=orders.DEFAULT_FAILURE[new.method])
-    code, ident = draft.code_for("orders"), new.ident or draft.ids.uuid()
+    code, blank = draft.code_for("orders"), draft.new("Order", new.ident)
     life = new.life if magic.life is None else magic.life
     expires = now + (orders.life(new.method, now) if life is None else life)
     seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url
     transaction = orders.new_transaction(new, draft.ids.uuid(), seller, now, expires)
-    public, hidden = orders.new_order(new, ident, code, transaction, now)
+    public, hidden = orders.new_order(blank, new, code, transaction)
+    ident: str = public["id"]
     if behaviour is not None:
         hidden["behaviour"] = behaviour
     order = draft.create("orders", public, hidden)

@@ -21,7 +21,7 @@ def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
     if row.status == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
         move(draft.lifecycle("Subscription"), row.status, "active")
-        public = subscriptions.activated(row.public, row.hidden, draft.now)
+        public = subscriptions.activated(row.public, row.hidden)
         billing.schedule(draft, billing.change_subscription(draft, row, public))
 
 
@@ -54,12 +54,12 @@ def end_period(draft: Draft, row: Row) -> None:
     waits = subscriptions.has_dispute(hidden) and not public["cancel_at_period_end"]
     if subscriptions.period_end(hidden) > draft.now or waits:
         if len(hidden["paid_by"]) > 1 and subscriptions.running_end(hidden) <= draft.now:
-            draft.update(row, *subscriptions.rolled(public, hidden, draft.now))
+            draft.update(row, *subscriptions.rolled(public, hidden))
     elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
     else:
         move(draft.lifecycle("Subscription"), public["status"], "past_due")
-        public = subscriptions.past_due(public, draft.now)
+        public = public | {"status": "past_due"}
         billing.schedule(draft, billing.change_subscription(draft, row, public))
 
 
@@ -130,7 +130,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
         subscription_id=row.id,
     )
     order = ordering.place(draft, new)
-    public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
+    public = row.public | {"lastOrderId": order.id}
     hidden = row.hidden
     is_early = subscriptions.renewal_at(row.public, hidden) > draft.now
     if closing.is_payable(draft, order) or not is_early:
@@ -161,7 +161,7 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
     public, hidden = row.public, row.hidden
     if wait:
         ended = subscriptions.grace_end(public, hidden)
-        public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
+        public, hidden = subscriptions.postponed(public, hidden, wait)
         row = draft.update(row, public, hidden)
         bill = draft.open("orders", hidden["renewal_order"])
         if bill is not None and closing.is_payable(draft, bill):
@@ -175,7 +175,7 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
 
 def resume(draft: Draft, row: Row) -> None:
     """Do not cancel it at the end of the period after all, and set its timers again."""
-    public = subscriptions.resumed(row.public, row.hidden, draft.now)
+    public = subscriptions.resumed(row.public, row.hidden)
     billing.schedule(draft, draft.update(row, public))
 
 

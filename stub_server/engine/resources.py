@@ -3,7 +3,7 @@ events and timers.
 """
 
 from ..contract.lifecycles import Move
-from ..core.clock import iso, parse_iso
+from ..core.clock import parse_iso
 from ..core.record import NO_EXTRAS, Body, Extras, Row, moved_from
 from ..domain.api_keys import state
 from .draft import Draft
@@ -90,7 +90,7 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
     rows = draft.store.products.rows_of("plans", plan_id)
     for row in draft.some(rows, CLEARING_PLAN, plan_id, MOST_CLEARED):
         left = [ident for ident in row.public["planIds"] if ident != plan_id]
-        draft.update(row, row.public | {"planIds": left, "updatedAt": iso(draft.now)})
+        draft.update(row, row.public | {"planIds": left})
 
 
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:

@@ -29,6 +29,8 @@ DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
 PAUSE_AFTER = 16  # records changed
+CREATION = frozenset(("createdAt", "created_at", "updatedAt"))
+"""Members that say when a record was made, until it is changed."""
 
 Opened = tuple[str, Row | None, Row | None]
 """A change, parsed: its table, the version before, and the one after."""
@@ -55,6 +57,13 @@ class Rules:
     base_url: str
     settings: SandboxSettings
     secret: bytes = field(repr=False)
+
+    def new(self, schema: str, ident: str, at: int) -> Body:
+        """A record of a schema that is made at an instant (ms), with the contract's defaults."""
+        record, made = self.defaults[schema] | {"id": ident}, iso(at)
+        for name in CREATION & record.keys():
+            record[name] = made
+        return record
 
 
 @dataclass(slots=True)

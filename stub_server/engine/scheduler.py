@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from ..core.clock import iso
 from ..core.log import log
 from ..core.problem import Conflict, Unavailable
 from ..core.record import Row
@@ -187,7 +186,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     states = draft.states("WebhookLogEntry", "open")
     waiting = _rows_in(table, "webhookId", subject, states)
     for row in draft.some(waiting, CALLING_OFF, subject, MOST_CHANGED):
-        draft.update(row, deliveries.called_off(row.public, iso(draft.now)))
+        draft.update(row, deliveries.called_off(row.public))
 
 
 def _close_project(draft: Draft, subject: str) -> None:

@@ -89,10 +89,8 @@ def create_api_key(work: Work, body: Body) -> Reply:
     draft = work.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
-    ident, halves = draft.ids.uuid(), (public_key, private_key)
-    public, hidden = rules.new_key(
-        body, work.defaults("ApiKey"), ident, halves, projects=projects, now=work.now
-    )
+    halves = (public_key, private_key)
+    public, hidden = rules.new_key(draft.new("ApiKey"), body, halves, projects, work.now)
     hidden["user_id"] = work.who.identity.subject
     resources.add_key(draft, public, hidden)
     sandboxes = work.sandboxes
@@ -102,7 +100,7 @@ def create_api_key(work: Work, body: Body) -> Reply:
     answer = reply.message(
         "API key created.", api_key={**public, "private_key": private_key}, warning=WARNING
     )
-    return answer.created(work, f"/api-keys/{ident}")
+    return answer.created(work, f"/api-keys/{public['id']}")
 
 
 def update_api_key(work: Work, ident: str, body: Body) -> Reply:

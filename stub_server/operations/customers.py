@@ -16,14 +16,13 @@ async def list_customers(work: Work, query: Body) -> Reply:
 
 
 def create_customer(work: Work, body: Body) -> Reply:
-    public = rules.new_customer(body, work.defaults("Customer"), work.now_text)
-    ident = public["id"] = work.draft.ids.uuid()
+    public = rules.changed_customer(work.draft.new("Customer"), body)
     projects = work.who.projects
     hidden = None if projects is None else {"made_by": restriction(projects)}
     record = resources.add(work.draft, "customers", public, hidden).record
     work.trace.warn(warnings_for(public["phones"], public["address"]))
     return reply.enveloped("Customer created.", "customer", record.public).created(
-        work, f"/v2/customers/{ident}"
+        work, f"/v2/customers/{record.id}"
     )
 
 
@@ -35,7 +34,7 @@ def get_customer(work: Work, ident: str) -> Reply:
 def update_customer(work: Work, ident: str, body: Body) -> Reply:
     """Absent fields stay, maps are replaced whole."""
     row = work.store.customers.parse(_found(work, ident))
-    public = rules.changed_customer(row.public, body, work.now_text)
+    public = rules.changed_customer(row.public, body)
     record = resources.change(work.draft, row, public).record
     if "phones" in body or "address" in body:
         work.trace.warn(warnings_for(public["phones"], public["address"]))

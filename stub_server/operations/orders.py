@@ -80,7 +80,5 @@ def _customer(work: Work, buyer: Body, project_id: str) -> str:
     """
     body, left_out = customer_rules.from_buyer(buyer)
     work.trace.warn((*left_out, *warnings_for(body["phones"], body["address"])))
-    public = customer_rules.new_customer(body, work.defaults("Customer"), work.now_text)
-    ident = public["id"] = work.draft.ids.uuid()
-    resources.add(work.draft, "customers", public, project=project_id)
-    return ident
+    public = customer_rules.changed_customer(work.draft.new("Customer"), body)
+    return resources.add(work.draft, "customers", public, project=project_id).id

@@ -14,13 +14,12 @@ async def list_plans(work: Work, query: Body) -> Reply:
 
 
 def create_plan(work: Work, body: Body) -> Reply:
-    public = rules.new_plan(body, work.defaults("Plan"), work.now_text)
+    public = rules.new_plan(work.draft.new("Plan"), body)
     work.trace.warn(rules.plan_warnings(body))
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    ident = public["id"] = work.draft.ids.uuid()
     record = resources.add(work.draft, "plans", public).record
     shown = work.store.shown("plans", record)
-    return reply.enveloped("Plan created.", "plan", shown).created(work, f"/v2/plans/{ident}")
+    return reply.enveloped("Plan created.", "plan", shown).created(work, f"/v2/plans/{record.id}")
 
 
 def get_plan(work: Work, ident: str) -> Reply:
@@ -30,9 +29,7 @@ def get_plan(work: Work, ident: str) -> Reply:
 
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
-    public = rules.changed_plan(
-        row.public, body, work.store.running("planId", ident), work.now_text
-    )
+    public = rules.changed_plan(row.public, body, work.store.running("planId", ident))
     record = resources.change(work.draft, row, public).record
     work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown("plans", record))

@@ -18,14 +18,13 @@ async def list_products(work: Work, query: Body) -> Reply:
 
 
 def create_product(work: Work, body: Body) -> Reply:
-    public = rules.new_product(body, work.defaults("Product"), work.now_text)
+    public = rules.new_product(work.draft.new("Product"), body)
     project = work.project_named(public["projectId"])
     public["planIds"] = _plans(work, public)
     rules.check_open(project, "projectId")
-    ident = public["id"] = work.draft.ids.uuid()
     record = resources.add(work.draft, "products", public).record
     return reply.enveloped("Product created.", "product", record.public).created(
-        work, f"/v2/products/{ident}"
+        work, f"/v2/products/{record.id}"
     )
 
 
@@ -36,7 +35,7 @@ def get_product(work: Work, ident: str) -> Reply:
 
 def update_product(work: Work, ident: str, body: Body) -> Reply:
     row = work.open_allowed("products", ident, "product")
-    public = row.public | body | {"updatedAt": work.now_text}
+    public = row.public | body
     if "planIds" in body:
         public["planIds"] = _plans(work, public)
     rules.check_open(work.project_named(public["projectId"]), "projectId")

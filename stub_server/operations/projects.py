@@ -27,12 +27,10 @@ def create_project(work: Work, body: Body) -> Reply:
     if work.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
-    ident = work.draft.ids.uuid()
-    public, hidden = rules.new_project(
-        body, work.defaults("Project"), ident, work.who.identity.subject, work.now_text
-    )
+    blank = work.draft.new("Project")
+    public, hidden = rules.new_project(blank, body, work.who.identity.subject)
     record = resources.add_project(work.draft, public, hidden).record
-    return _reply(work, record, "Project created.").created(work, f"/v2/projects/{ident}")
+    return _reply(work, record, "Project created.").created(work, f"/v2/projects/{record.id}")
 
 
 def get_project(work: Work, ident: str) -> Reply:

@@ -28,8 +28,8 @@ async def list_webhooks(work: Work, query: Body) -> Reply:
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
-    ident, key = work.draft.ids.uuid(), new_key(work.draft.ids.secret_bytes())
-    public, hidden = rules.new_webhook(body, work.defaults("Webhook"), ident, key, work.now_text)
+    key = new_key(work.draft.ids.secret_bytes())
+    public, hidden = rules.new_webhook(work.draft.new("Webhook"), body, key)
     _check_project(work, public["projectId"])
     rules.check_room(len(work.store.webhooks))
     if work.request.is_foreign:
@@ -38,7 +38,7 @@ def create_webhook(work: Work, body: Body) -> Reply:
     answer = reply.message(
         "Webhook created.", webhook=public | {"signing_key": key}, warning=WARNING
     )
-    return answer.created(work, f"/v2/webhooks/{ident}")
+    return answer.created(work, f"/v2/webhooks/{public['id']}")
 
 
 def list_webhook_events(work: Work) -> Reply:
@@ -64,7 +64,7 @@ def get_webhook(work: Work, ident: str) -> Reply:
 def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     """Switching it off calls off its open deliveries."""
     row = _open(work, ident)
-    public = rules.changed_webhook(row.public, body, work.now_text)
+    public = rules.changed_webhook(row.public, body)
     if "projectId" in body:
         _check_project(work, public["projectId"])
     hidden = row.hidden

@@ -176,10 +176,6 @@ class Work:
         """The states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]
 
-    def defaults(self, schema: str) -> Body:
-        """The initial values of a new resource, in contract order."""
-        return dict(self.sandbox.rules.defaults[schema])
-
     # -- records
 
     def find(self, table: str, ident: str, what: str) -> Record:
