@@ -7,15 +7,13 @@ from random import Random
 
 from ..core.clock import HOUR, MINUTE
 from ..core.ids import uuid_text
-from ..core.record import Body
 from ..domain.customers import as_buyer, changed_customer
 from ..engine import resources
 from ..engine.draft import Draft
-from .lives import Lives, Purchase
-from .merchant import Merchant
+from .lives import Purchase, live
+from .past import Past
 from .people import ALPHANUMERIC_SINCE_MS
 from .personas import Story
-from .provider import new_faker, stream
 from .purchases import (
     LAPSE,
     PAID,
@@ -29,7 +27,6 @@ from .purchases import (
     is_of_one,
     unpaid,
 )
-from .rhythm import Rhythm
 from .scenario import Node
 from .tables import pick
 
@@ -42,36 +39,24 @@ QUIET = 5 * MINUTE  # before now, in which nobody comes
 class Crowd:
     """Places as many orders as the scenario wants; all its visits are drawn before any time passes.
 
-    `named` is how many customers the scenario names.
+    Nobody gets a document that a record has which the scenario names.
     """
 
-    def __init__(self, merchant: Merchant, rhythm: Rhythm, lives: Lives) -> None:
-        """Nobody gets a document that a record has which the scenario names."""
-        self.script = script = merchant.script
-        self._in_use, self.scenario = merchant.in_use, merchant.scenario
-        self.offers = merchant.offers
-        self.rhythm, self.lives = rhythm, lives
-        self.named = 0
-        self._orders_of_named = 0
-        self._rng = stream(script.sandbox.origin.seed, "arrivals")
-        self._idle = stream(script.sandbox.origin.seed, "idle")
-        self._idents = stream(script.sandbox.origin.seed, "people", "ids")
-        self._people = new_faker(script.sandbox.origin.seed, "people")
+    def __init__(self, past: Past) -> None:
+        self.past = past
+        self._rng, self._idle = past.stream("arrivals"), past.stream("idle")
+        self._idents, self._people = past.stream("people", "ids"), past.faker("people")
         # each with the projects of which it has bought a plan
         self._buyers: list[tuple[str, set[str]]] = []
 
     # -- before time passes
 
-    def foresee(self, plan: Body, at: int, fate: Fate) -> None:
-        """Count a purchase of somebody whom the scenario names."""
-        self._orders_of_named += count_orders(plan, fate, at, self.script.end)
-
     def plan(self) -> None:
         """Plan all visits. Raises ScenarioError."""
-        scenario, node = self.scenario, self.scenario.root
-        people = max(0, scenario.customers - self.named)
-        orders = scenario.orders - self._orders_of_named
-        if (scenario.owing or orders > 0) and not self.offers:
+        past, scenario, node = self.past, self.past.scenario, self.past.scenario.root
+        people = max(0, scenario.customers - len(past.customers))
+        orders = scenario.orders - past.foreseen
+        if (scenario.owing or orders > 0) and not past.offers:
             asked = node["everybody" if scenario.owing else "orders"]
             raise asked.fail("nothing can be bought: no active project of `projects` has a plan")
         if orders > 0 and not people:
@@ -85,10 +70,10 @@ class Crowd:
             visits += self._paying(orders - len(visits), max(1, round(people * BUYERS)))
         visits.sort(key=lambda visit: visit.at)
         newcomers = min(people, sum(visit.is_new for visit in visits))
-        self.script.follow(self._come(visits, newcomers))
+        past.follow(self._come(visits, newcomers))
         for _ in range(people - newcomers):
-            at = self.rhythm.instant(self._idle, self.rhythm.start, self.rhythm.end)
-            self.script.plan(at, self._sign_up, self._idle, "metadata_of_others")
+            at = past.rhythm.instant(self._idle, past.rhythm.start, past.end)
+            past.plan(at, self._sign_up, self._idle, "metadata_of_others")
 
     def _choose(self, offers: list[Offer]) -> Offer:
         """One of some offers, by their shares."""
@@ -97,8 +82,9 @@ class Crowd:
     def _at(self, offer: Offer, since: int = 0) -> int:
         """A likely instant at which an offer is sold."""
         closes = offer.closes - QUIET
-        opens = min(max(since, self.rhythm.start, offer.opens + MINUTE), closes)
-        return self.rhythm.instant(self._rng, opens, closes)
+        rhythm = self.past.rhythm
+        opens = min(max(since, rhythm.start, offer.opens + MINUTE), closes)
+        return rhythm.instant(self._rng, opens, closes)
 
     def _paying(self, orders: int, buyers: int) -> Iterator[Visit]:
         """Visits of the whole period, so many that about `orders` come of them.
@@ -106,10 +92,10 @@ class Crowd:
         Of the buyers, some come back to join another project. Once all have come, those that come
         back leave what they order unpaid: nobody holds the same membership twice.
         """
-        now = first = self.script.end
-        joins_another = len({each.project["id"] for each in self.offers}) > 1
-        while orders > 0 and self.offers:
-            offer = self._choose(self.offers)
+        now = first = self.past.end
+        joins_another = len({each.project["id"] for each in self.past.offers}) > 1
+        while orders > 0 and self.past.offers:
+            offer = self._choose(self.past.offers)
             comes_back = joins_another and first < now and self._rng.random() > NEW
             is_new = buyers > 0 and not comes_back
             at = self._at(offer, 0 if is_new else first)
@@ -128,8 +114,8 @@ class Crowd:
         """So many people who have ordered by PIX lately and whose orders are not paid yet; none
         where PIX is not taken.
         """
-        now = self.script.end
-        offers = [each for each in self.offers if each.closes >= now and each.takes("pix")]
+        now = self.past.end
+        offers = [each for each in self.past.offers if each.closes >= now and each.takes("pix")]
         if not offers:
             return
         for _ in range(count):
@@ -143,8 +129,8 @@ class Crowd:
 
         Raises ScenarioError.
         """
-        now, offers = self.script.end, []
-        for offer in self.offers:
+        now, offers = self.past.end, []
+        for offer in self.past.offers:
             if offer.is_sold_at(now) and is_of_one(offer.plan, "month") and offer.takes("pix"):
                 offers.append(offer)
         if not offers:
@@ -166,14 +152,14 @@ class Crowd:
         for visit in visits:
             yield visit.at
             has_room = visit.is_new and len(self._buyers) < newcomers
-            self.script.follow(self._buy(visit, is_new=has_room or not self._buyers))
+            self.past.follow(self._buy(visit, is_new=has_room or not self._buyers))
 
     def _buy(self, visit: Visit, *, is_new: bool) -> Iterator[int]:
         """Somebody orders.
 
         Nobody holds the same membership twice: who has it lets the order expire.
         """
-        draft, project, fate = self.script.draft(), visit.offer.project["id"], visit.fate
+        draft, project, fate = self.past.draft(), visit.offer.project["id"], visit.fate
         if is_new:
             self._buyers.append((self._sign_up(draft, self._rng, "metadata_of_buyers"), set()))
         ident, joined = self._buyers[-1] if is_new else self._returning(project)
@@ -181,7 +167,8 @@ class Crowd:
             fate = unpaid(fate.method)
         joined.add(project)
         buyer = as_buyer(draft.get("customers", ident).public)
-        return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
+        purchase = Purchase(cart(self._rng, visit.offer), buyer, ident, fate)
+        return live(self.past, draft, purchase)
 
     def _returning(self, project: str) -> tuple[str, set[str]]:
         """One of the recent buyers, one who has not joined the project if there is any."""
@@ -193,9 +180,8 @@ class Crowd:
         """Create the next customer, who follows from the seed, whatever the time;
         returns the id.
         """
-        person: Body = self._people.stranger(
-            self._in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS
-        )
+        letters = draft.now >= ALPHANUMERIC_SINCE_MS
+        person = self._people.stranger(self.past.in_use, letters=letters)
         ident = uuid_text(self._idents.getrandbits(128))
         words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}

@@ -14,14 +14,13 @@ from ..engine.step import SandboxSettings
 from ..engine.tables import store as stores
 from ..engine.tables.store import Store
 from .crowd import Crowd
-from .lives import Lives
-from .merchant import Merchant
+from .merchant import plan_keys, plan_projects, plan_webhooks
+from .past import Past
 from .provider import stream
 from .purchases import Offer
-from .records import Records
-from .rhythm import Rhythm, office_hour
+from .records import plan_records
+from .rhythm import office_hour
 from .scenario import Scenario, parse_scenario, read_scenario
-from .script import Script
 
 MERCHANT_ID, USER_ID = named_uuid("merchant", "home"), named_uuid("user", "home")
 # Sandboxes are kept as they were filled, so that the next one like them is a copy: so many, of so
@@ -86,22 +85,19 @@ class Seeding:
         named = scenario.root.value["merchant"]
         owner = stores.Merchant(MERCHANT_ID, USER_ID, named["name"], named["city"], iso(begun))
         store = sandbox.stores[MERCHANT_ID] = Store(owner, sandbox.rules.layout)
-        script = Script(sandbox, store, begun, now)
+        past = Past(sandbox, store, scenario, begun, start)
         # no autopay, and the standard schedule
         settings, sandbox.settings = sandbox.settings, SandboxSettings()
         sandbox.origin.raises_events = False  # nobody listens before the first webhook
-        with closing(script), sandbox.seeding_past(begun):
-            merchant = Merchant(script, scenario, begun)
-            merchant.plan_projects()
-            merchant.plan_webhooks()
-            merchant.plan_keys()
-            lives = Lives(script, stream(seed, "lives"))
-            crowd = Crowd(merchant, Rhythm(start, now), lives)
-            Records(merchant, crowd).plan()
-            crowd.plan()
-            script.run()
+        with closing(past), sandbox.seeding_past(begun):
+            plan_projects(past)
+            plan_webhooks(past)
+            plan_keys(past)
+            plan_records(past)
+            Crowd(past).plan()
+            past.run()
         sandbox.settings, sandbox.origin.raises_events = settings, True
-        sandbox.origin.sample = _sample(store, merchant.offers)
+        sandbox.origin.sample = _sample(store, past.offers)
 
 
 def _records(sandbox: Sandbox) -> int:

@@ -7,7 +7,6 @@ was drawn before, as the fate of the purchase.
 
 from collections.abc import Iterator
 from itertools import count
-from random import Random
 from typing import NamedTuple
 
 from ..core.clock import DAY, HOUR, MINUTE, parse_iso
@@ -38,192 +37,201 @@ class Purchase(NamedTuple):
     ident: str | None = None
 
 
-class Lives:
-    """Has buyers live: each from the order to the last bill, by its fate."""
+def begin(script: Script, purchase: Purchase) -> None:
+    """Have somebody buy now, and live from then on. Raises Conflict."""
+    script.follow(live(script, script.draft(), purchase))
 
-    def __init__(self, script: Script, rng: Random) -> None:
-        self.script, self.store, self.rng = script, script.store, rng
 
-    def begin(self, purchase: Purchase) -> None:
-        """Have somebody buy now, and live from then on. Raises Conflict."""
-        self.script.follow(self.live(self.script.draft(), purchase))
+def live(script: Script, draft: Draft, purchase: Purchase) -> Iterator[int]:
+    """Place an order, record the draft, and do what the fate says.
 
-    def live(self, draft: Draft, purchase: Purchase) -> Iterator[int]:
-        """Place an order, record the draft, and do what the fate says.
+    Raises Conflict for what nobody can buy at this instant, as createOrder does.
+    """
+    fate = purchase.fate
+    order = _place(script, draft, purchase).id
+    draft.record()
+    if fate.outcome == "canceled":
+        yield moment(script.rng, script.now + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
+        _act(script, order, "payable", closing.cancel)
+    if fate.again is not None:
+        yield _tries_again(script, fate)
+        yield from live(script, script.draft(), purchase._replace(fate=fate.again))
+    if fate.outcome not in PAYING:
+        return
+    if fate.method != CHARGED:
+        yield pays_at(script.rng, fate.method, script.now, script.end)
+        _act(script, order, "payable", billing.pay)
+    opened = _opened_by(script, order)
+    if fate.outcome in DISPUTED:
+        yield from _disputed(script, order, fate.outcome)
+    elif fate.outcome != "paid":
+        yield _regrets(script, opened)
+        amount = _part_of(script, order) if fate.outcome == "partly" else None
+        _act(script, order, "refundable", billing.refund, amount)
+    if opened is not None and fate.outcome not in ("refunded", "lost"):
+        yield from _stay(script, opened, fate)
 
-        Raises Conflict for what nobody can buy at this instant, as createOrder does.
-        """
-        fate = purchase.fate
-        order = self._place(draft, purchase).id
-        draft.record()
-        if fate.outcome == "canceled":
-            yield moment(self.rng, self.script.now + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
-            self._act(order, "payable", closing.cancel)
-        if fate.again is not None:
-            yield self._tries_again(fate)
-            yield from self.live(self.script.draft(), purchase._replace(fate=fate.again))
-        if fate.outcome not in PAYING:
-            return
-        if fate.method != CHARGED:
-            yield pays_at(self.rng, fate.method, self.script.now, self.script.end)
-            self._act(order, "payable", billing.pay)
-        opened = self._opened_by(order)
-        if fate.outcome in DISPUTED:
-            yield from self._disputed(order, fate.outcome)
-        elif fate.outcome != "paid":
-            yield self._regrets(opened)
-            refund = self._refund_part if fate.outcome == "partly" else billing.refund
-            self._act(order, "refundable", refund)
-        if opened is not None and fate.outcome not in ("refunded", "lost"):
-            yield from self._stay(opened, fate)
 
-    def _act(self, ident: str, states: str, act: Action, *asked: object) -> None:
-        """Do something to an order now, if it is in one of the states of a set."""
-        draft = self.script.draft()
-        row = draft.get("orders", ident)
-        if row.status in draft.states("Order", states):
-            act(draft, row, *asked)
-        draft.record()
+def _act(script: Script, ident: str, states: str, act: Action, *asked: object) -> None:
+    """Do something to an order now, if it is in one of the states of a set."""
+    draft = script.draft()
+    row = draft.get("orders", ident)
+    if row.status in draft.states("Order", states):
+        act(draft, row, *asked)
+    draft.record()
 
-    def _opened_by(self, ident: str) -> Row | None:
-        """The subscription that an order has opened."""
-        hidden = self.store.orders.get(ident).hidden
-        if hidden["subscriptionId"] is None or hidden["renewal"]:
-            return None
-        return self.store.subscriptions.get(hidden["subscriptionId"])
 
-    # -- the first order
+def _opened_by(script: Script, ident: str) -> Row | None:
+    """The subscription that an order has opened."""
+    hidden = script.store.orders.get(ident).hidden
+    if hidden["subscriptionId"] is None or hidden["renewal"]:
+        return None
+    return script.store.subscriptions.get(hidden["subscriptionId"])
 
-    def _place(self, draft: Draft, purchase: Purchase) -> Row:
-        fate, customer_id = purchase.fate, purchase.customer_id
-        body = purchase.body | {"paymentMethod": fate.method}
-        project = self.store.projects.peek(body["projectId"])
-        plan = self.store.plans.peek(body["planId"])
-        assert project is not None
-        assert plan is not None
-        renews = self.store.running_of(customer_id, plan["id"]) is not None
-        sold_out = self.store.is_sold_out(plan, customer_id)
-        order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)
-        refused = None
-        if fate.outcome == "failed":
-            refused = pick(self.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
-        new = order_rules.NewOrder(
-            body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused
-        )
-        return ordering.buy(draft, new)
 
-    def _tries_again(self, fate: Fate) -> int:
-        """When a buyer tries again: after a refusal soon, after an order that expires on
-        the next day.
-        """
-        rng, now = self.rng, self.script.now
-        if fate.outcome == "failed":
-            return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
-        return moment(rng, now + order_rules.life(fate.method, now) + 15 * HOUR, 14 * HOUR)
+# -- the first order
 
-    def _regrets(self, opened: Row | None) -> int:
-        """When a payment is refunded: within a week, and before the next one is due."""
-        now = self.script.now
-        at = refund_hour(self.rng, now)
-        if opened is None:
-            return at
-        period = parse_iso(opened.public["next_billing_at"]) - now
-        if at > now + period * 2 // 5:
-            return now + period // 3
+
+def _place(script: Script, draft: Draft, purchase: Purchase) -> Row:
+    fate, customer_id = purchase.fate, purchase.customer_id
+    body = purchase.body | {"paymentMethod": fate.method}
+    store = draft.store
+    project, plan = store.projects.peek(body["projectId"]), store.plans.peek(body["planId"])
+    assert project is not None
+    assert plan is not None
+    renews = store.running_of(customer_id, plan["id"]) is not None
+    sold_out = store.is_sold_out(plan, customer_id)
+    order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)
+    refused = None
+    if fate.outcome == "failed":
+        refused = pick(script.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
+    new = order_rules.NewOrder(
+        body, purchase.buyer, customer_id, fate.method, ident=purchase.ident, refused=refused
+    )
+    return ordering.buy(draft, new)
+
+
+def _tries_again(script: Script, fate: Fate) -> int:
+    """When a buyer tries again: after a refusal soon, after an order that expires on
+    the next day.
+    """
+    rng, now = script.rng, script.now
+    if fate.outcome == "failed":
+        return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
+    return moment(rng, now + order_rules.life(fate.method, now) + 15 * HOUR, 14 * HOUR)
+
+
+def _regrets(script: Script, opened: Row | None) -> int:
+    """When a payment is refunded: within a week, and before the next one is due."""
+    now = script.now
+    at = refund_hour(script.rng, now)
+    if opened is None:
         return at
+    period = parse_iso(opened.public["next_billing_at"]) - now
+    if at > now + period * 2 // 5:
+        return now + period // 3
+    return at
 
-    def _refund_part(self, draft: Draft, row: Row) -> None:
-        percent = int(pick(self.rng, "habits", "parts"))
-        billing.refund(draft, row, max(1, row.hidden["paid_cents"] * percent // 100))
 
-    def _disputed(self, ident: str, outcome: str) -> Iterator[int]:
-        """Take the payment back: in the last day, or some days after it, to be won or lost in the
-        days after that.
-        """
-        ends = {"won": renewals.win, "lost": renewals.lose}
-        yield self.script.now + 3 * DAY if outcome in ends else self.script.end - 20 * HOUR
-        self._act(ident, "kept", renewals.dispute, None, "fraud")
-        if outcome in ends:
-            yield office_hour(self.rng, self.script.now + 6 * DAY)
-            self._act(ident, "kept", ends[outcome])
+def _part_of(script: Script, ident: str) -> int:
+    """Some of what was paid for an order, in cents."""
+    paid: int = script.store.orders.get(ident).hidden["paid_cents"]
+    return max(1, paid * int(pick(script.rng, "habits", "parts")) // 100)
 
-    # -- the membership
 
-    def _stay(self, opened: Row, fate: Fate) -> Iterator[int]:
-        """Pay the bill of each period, or do not, or leave before it comes."""
-        public = opened.public
-        rhythm = (public["interval"], public["interval_count"])
-        anchor = start = parse_iso(public["trial_end"] or public["current_period_start"])
-        is_charged = public["paymentMethod"] == CHARGED
-        for cycle in count():
-            end = add_interval(anchor, *rhythm, cycle + 1)
-            bill, billed = fate.bill(cycle), end - lead_ms(*rhythm)
-            if start > self.script.end:
-                return
-            if bill == CANCEL:
-                yield self._leaves(start, billed - HOUR)
-                self.script.step(self._leave, opened.id)
-                return
-            if is_charged:
-                yield from self._charged(opened.id, bill, end)
-            else:
-                yield from self._billed(opened.id, bill, billed, end)
-            if bill == LAPSE:
-                return
-            start = end
+def _disputed(script: Script, ident: str, outcome: str) -> Iterator[int]:
+    """Take the payment back: in the last day, or some days after it, to be won or lost in the
+    days after that.
+    """
+    ends = {"won": renewals.win, "lost": renewals.lose}
+    yield script.now + 3 * DAY if outcome in ends else script.end - 20 * HOUR
+    _act(script, ident, "kept", renewals.dispute, None, "fraud")
+    if outcome in ends:
+        yield office_hour(script.rng, script.now + 6 * DAY)
+        _act(script, ident, "kept", ends[outcome])
 
-    def _charged(self, ident: str, bill: str, end: int) -> Iterator[int]:
-        """The clock charges a card; all that happens before is that it will be declined."""
-        if bill == PAID:
+
+# -- the membership
+
+
+def _stay(script: Script, opened: Row, fate: Fate) -> Iterator[int]:
+    """Pay the bill of each period, or do not, or leave before it comes."""
+    public = opened.public
+    rhythm = (public["interval"], public["interval_count"])
+    anchor = start = parse_iso(public["trial_end"] or public["current_period_start"])
+    is_charged = public["paymentMethod"] == CHARGED
+    for cycle in count():
+        end = add_interval(anchor, *rhythm, cycle + 1)
+        bill, billed = fate.bill(cycle), end - lead_ms(*rhythm)
+        if start > script.end:
             return
-        yield end - MINUTE
-        self.script.sandbox.origin.declining[ident] = pick(
-            self.rng, "habits", "refusals_of_members"
-        )
-        if bill == LATE:
-            yield end + ATTEMPTS[0] - MINUTE
-            self.script.sandbox.origin.declining.pop(ident)
-
-    def _billed(self, ident: str, bill: str, at: int, end: int) -> Iterator[int]:
-        """The clock places an order before the period ends, for the member to pay by
-        PIX or boleto.
-        """
-        yield at
-        row = self.store.subscriptions.get(ident)
-        order = row.hidden["renewal_order"]
-        if row.public["ended_at"] is not None:  # its last order was canceled with it
+        if bill == CANCEL:
+            yield _leaves(script, start, billed - HOUR)
+            script.step(_leave, opened.id)
             return
-        if order is not None and bill != LAPSE:
-            yield self._pays_bill(order, end, late=bill == LATE)
-            self._act(order, "payable", billing.pay)
-
-    def _pays_bill(self, ident: str, end: int, *, late: bool) -> int:
-        """When a renewal order is paid: before the period ends, or `late`, in the
-        grace after it.
-        """
-        rng, now = self.rng, self.script.now
-        order = self.store.orders.get(ident)
-        grace = order_rules.expires_at(order.public)
-        begins, limit = now, end
-        if late or end <= now:
-            begins, limit = max(now, end) + HOUR, grace
-        wanted = begins + int((limit - begins) * (0.05 + 0.9 * rng.random() ** 1.5))
-        pays = moment(rng, wanted, min(6 * HOUR, max(0, limit - begins) // 4))
-        if order.public["paymentMethod"] == "boleto":
-            pays, limit = bank_morning(rng, pays), grace
-        return min(max(pays, begins + 4 * MINUTE), limit - MINUTE)
-
-    def _leaves(self, start: int, last: int) -> int:
-        """When a member cancels who leaves at the end of a period: not before the card that was
-        late is charged.
-        """
-        wanted = moment(self.rng, start + int((last - start) * 0.9 * self.rng.random()), 6 * HOUR)
-        return min(max(wanted, start + MINUTE, self.script.now + 2 * MINUTE), last)
-
-    def _leave(self, draft: Draft, ident: str) -> None:
-        """Cancel a subscription at the end of its period."""
-        row = draft.open("subscriptions", ident)
-        if row is None or row.public["cancel_at_period_end"]:
+        if is_charged:
+            yield from _charged(script, opened.id, bill, end)
+        else:
+            yield from _billed(script, opened.id, bill, billed, end)
+        if bill == LAPSE:
             return
-        if row.status == "active":
-            billing.end_later(draft, row)
+        start = end
+
+
+def _charged(script: Script, ident: str, bill: str, end: int) -> Iterator[int]:
+    """The clock charges a card; all that happens before is that it will be declined."""
+    if bill == PAID:
+        return
+    yield end - MINUTE
+    script.sandbox.origin.declining[ident] = pick(script.rng, "habits", "refusals_of_members")
+    if bill == LATE:
+        yield end + ATTEMPTS[0] - MINUTE
+        script.sandbox.origin.declining.pop(ident)
+
+
+def _billed(script: Script, ident: str, bill: str, at: int, end: int) -> Iterator[int]:
+    """The clock places an order before the period ends, for the member to pay by
+    PIX or boleto.
+    """
+    yield at
+    row = script.store.subscriptions.get(ident)
+    order = row.hidden["renewal_order"]
+    if row.public["ended_at"] is not None:  # its last order was canceled with it
+        return
+    if order is not None and bill != LAPSE:
+        yield _pays_bill(script, order, end, late=bill == LATE)
+        _act(script, order, "payable", billing.pay)
+
+
+def _pays_bill(script: Script, ident: str, end: int, *, late: bool) -> int:
+    """When a renewal order is paid: before the period ends, or `late`, in the
+    grace after it.
+    """
+    rng, now = script.rng, script.now
+    order = script.store.orders.get(ident)
+    grace = order_rules.expires_at(order.public)
+    begins, limit = now, end
+    if late or end <= now:
+        begins, limit = max(now, end) + HOUR, grace
+    wanted = begins + int((limit - begins) * (0.05 + 0.9 * rng.random() ** 1.5))
+    pays = moment(rng, wanted, min(6 * HOUR, max(0, limit - begins) // 4))
+    if order.public["paymentMethod"] == "boleto":
+        pays, limit = bank_morning(rng, pays), grace
+    return min(max(pays, begins + 4 * MINUTE), limit - MINUTE)
+
+
+def _leaves(script: Script, start: int, last: int) -> int:
+    """When a member cancels who leaves at the end of a period: not before the card that was
+    late is charged.
+    """
+    wanted = moment(script.rng, start + int((last - start) * 0.9 * script.rng.random()), 6 * HOUR)
+    return min(max(wanted, start + MINUTE, script.now + 2 * MINUTE), last)
+
+
+def _leave(draft: Draft, ident: str) -> None:
+    """Cancel a subscription at the end of its period."""
+    row = draft.open("subscriptions", ident)
+    if row is None or row.public["cancel_at_period_end"]:
+        return
+    if row.status == "active":
+        billing.end_later(draft, row)

@@ -27,7 +27,7 @@ from ..engine.draft import Draft
 from ..engine.kept import Budget, Log
 from ..engine.sandbox import Sandbox
 from ..engine.tables.store import Store
-from .lives import Lives, Purchase
+from .lives import Purchase, begin
 from .provider import new_faker
 from .purchases import Fate, Offer, Visit, cart, is_of_one
 from .rhythm import moment
@@ -211,13 +211,12 @@ def _scratch(
         for name, sold in (("projects", offer.project), ("plans", offer.plan)):
             if sold["id"] not in own.tables[name].keys:
                 own.replace(name, None, store.tables[name].open(sold["id"]))
-    script = Script(scratch, own, begins, draft.now)
-    lives = Lives(script, rng)
+    script = Script(scratch, own, begins, draft.now, rng)
     public = changed_customer(sandbox.rules.new("Customer", fields["id"], begins), fields)
     script.step(resources.add, "customers", public)
     for at, offer, fate, _ in purchases:
         purchase = Purchase(cart(rng, offer), as_buyer(public), public["id"], fate)
-        script.add(at, lives.begin, purchase)
+        script.add(at, begin, script, purchase)
     script.run()
     script.close()
     return scratch

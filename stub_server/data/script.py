@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
+from random import Random
 from typing import Any, TypeVar
 
 from ..engine.draft import Draft
@@ -18,12 +19,13 @@ PERSON = Cause("request", "", "seeding")
 class Script:
     """A queue of instants and actions that drives a sandbox's clock up to its end.
 
-    `now` is the present instant, `end` the last one. An action drafts a step through the engine as
-    a request does.
+    `now` is the present instant, `end` the last one; `rng` decides what was not drawn before. An
+    action drafts a step through the engine as a request does.
     """
 
-    def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int) -> None:
+    def __init__(self, sandbox: Sandbox, store: Store, begin: int, end: int, rng: Random) -> None:
         self.sandbox, self.store, self.now, self.end = sandbox, store, begin, end
+        self.rng = rng
         self._queue: list[tuple[int, int, Action, tuple[Any, ...]]] = []  # a heap
         self._added = 0
 
