@@ -33,7 +33,12 @@ def complete_answers(document: JsonObject) -> None:
 def _write_refusals(document: JsonObject, answers: Iterable[JsonObject]) -> None:
     """Write the codes of refusals, and an example of each code into the answers that have it."""
     known = document.pop("x-refusals")
-    _write_codes(document["components"]["schemas"]["ErrorCode"], known["codes"])
+    schema = document["components"]["schemas"]["ErrorCode"]
+    schema["enum"], rules = list(known["codes"]), {}
+    for code, refusal in known["codes"].items():
+        if "kind" in refusal:
+            rules[code] = {name: refusal[name] for name in refusal if name not in _OF_EXAMPLE}
+    schema["x-rules"] = rules
     examples = document["components"].setdefault("examples", {})
     for response in answers:
         own, named = response.pop("x-examples", {}), {}
@@ -62,15 +67,6 @@ def _answers(document: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         for status, response in operation["responses"].items():
             if status != "default":
                 yield status, resolve(response)
-
-
-def _write_codes(schema: JsonObject, refusals: JsonObject) -> None:
-    """The codes, and the rule of each that has one."""
-    schema["enum"] = list(refusals)
-    rules = schema["x-rules"] = {}
-    for code, refusal in refusals.items():
-        if "kind" in refusal:
-            rules[code] = {name: refusal[name] for name in refusal if name not in _OF_EXAMPLE}
 
 
 def _example(code: str, refusal: JsonObject) -> JsonObject:

@@ -3,7 +3,7 @@ events and scopes.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain
@@ -174,8 +174,13 @@ class Document:
         has_json = JSON in content
         parameters = []
         for number, node in enumerate(raw.get("parameters", ())):
-            place: Place = ["paths", path, method, "parameters", number]
-            parameters.append(self._parameter(node, place))
+            place = target(node, [*where, "parameters", number])
+            about = self.resolve(node)
+            required = bool(about.get("required"))
+            parameters.append(
+                Parameter(about["name"], about["in"], required, about["schema"], place)
+            )
+        sent = [(each.place, each.name.lower()) for each in parameters]
         return Operation(
             id=raw["operationId"],
             method=method.upper(),
@@ -188,7 +193,7 @@ class Document:
             body=content[JSON].get("schema", {}) if has_json else None,
             body_required=has_json and bool(body.get("required")),
             uploads=() if has_json else tuple(content),
-            takes_key=_take_key(parameters),
+            takes_key=("header", "idempotency-key") in sent,
             responses=self._responses(raw["responses"], where),
             raw=raw,
         )
@@ -199,12 +204,6 @@ class Document:
         if len(names) > 1:
             raise error_at(where, f"one security scheme per operation, not {', '.join(names)}")
         return names[0] if names else None
-
-    def _parameter(self, node: Json, place: Place) -> Parameter:
-        raw = self.resolve(node)
-        return Parameter(
-            raw["name"], raw["in"], bool(raw.get("required")), raw["schema"], target(node, place)
-        )
 
     def _responses(self, nodes: Json, where: Place) -> dict[int, Response]:
         """The responses of an operation by status. Raises ContractError."""
@@ -233,7 +232,7 @@ class Document:
         for operation in self.operations.values():
             paths.setdefault(operation.path, {})[operation.method] = operation
         found = []
-        for path in sorted(paths, key=_literal_first):
+        for path in sorted(paths, key=lambda path: [part[:1] == "{" for part in path.split("/")]):
             pattern = re.compile(_PARAMETER.sub("([^/]+)", path))
             found.append((pattern, _PARAMETER.findall(path), paths[path]))
         return found
@@ -353,23 +352,11 @@ class Document:
         return result
 
 
-def _take_key(parameters: Iterable[Parameter]) -> bool:
-    """Whether one of the parameters is an Idempotency-Key."""
-    for parameter in parameters:
-        if parameter.place == "header" and parameter.name.lower() == "idempotency-key":
-            return True
-    return False
-
-
 def _inside(schema: Json, step: str | int) -> Json:
     """The schema of a member or of the items of a value; None where it has none."""
     if isinstance(step, int):
         return schema.get("items")
     return schema.get("properties", {}).get(step, schema.get("additionalProperties"))
-
-
-def _literal_first(path: str) -> list[bool]:
-    return [part.startswith("{") for part in path.split("/")]
 
 
 def target(node: Json, place: Place) -> Place:

@@ -16,7 +16,8 @@ from .source import (
     JsonObject,
     line_of,
     nodes,
-    read_user_file,
+    parse_bounded,
+    read_text,
     unescaped,
     value_at,
 )
@@ -133,7 +134,7 @@ class Overlays:
 
 
 def _actions(file: Path) -> list[Json]:
-    overlay = read_user_file(file)
+    overlay = parse_bounded(read_text(file, str(file)), str(file))
     if not isinstance(overlay, dict) or not str(overlay.get("overlay", "")).startswith(
         ("1.0", "1.1")
     ):

@@ -160,23 +160,16 @@ def prune(value: Any, schema: Json, resolve: Any) -> Any:
     `--unknown-fields ignore`).
     """
     schema = resolve(schema)
-    if isinstance(value, dict):
-        return allowed_members(value, schema, lambda member, of: prune(member, of, resolve))
     if isinstance(value, list) and "items" in schema:
         return [prune(member, schema["items"], resolve) for member in value]
-    return value
-
-
-def allowed_members(
-    value: JsonObject, schema: Json, change: Callable[[Json, Json], Json]
-) -> JsonObject:
-    """The members that a schema allows an object, each as `change` makes it of its value
-    and its schema.
-    """
+    if not isinstance(value, dict):
+        return value
     named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
     allowed = {}
     for name, member in value.items():
         of = named.get(name, rest)
-        if of is not False:
-            allowed[name] = change(member, of) if isinstance(of, dict) else member
+        if isinstance(of, dict):
+            allowed[name] = prune(member, of, resolve)
+        elif of:
+            allowed[name] = member
     return allowed

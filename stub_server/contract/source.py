@@ -96,15 +96,6 @@ def fixture(name: str) -> Json:
     return read(FIXTURES / name)
 
 
-def read_user_file(path: Path) -> Json:
-    """A YAML (or JSON) file of a user as data, so that none can fill the memory or end the process.
-
-    Raises ContractError, as `read` does, and for a file that is nested deeper than 100 levels or
-    has more than a million values.
-    """
-    return parse_bounded(read_text(path, str(path)), str(path))
-
-
 def read_text(path: Path, name: str, most: int = MOST_BYTES) -> str:
     """The text of a regular file of at most so many bytes; errors call it by `name`.
 
@@ -133,7 +124,8 @@ def read_text(path: Path, name: str, most: int = MOST_BYTES) -> str:
 def parse_bounded(text: str, name: str) -> Json:
     """The data in a text of a user, who can neither fill the memory nor end the process.
 
-    Raises ContractError.
+    Raises ContractError, as `read` does, and for a text that is nested deeper than 100 levels or
+    has more than a million values.
     """
     depth = 0
     with suppress(yaml.YAMLError):  # which reading it names

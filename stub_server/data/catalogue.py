@@ -13,8 +13,7 @@ from faker.providers import BaseProvider
 from ..core.record import Body
 from .tables import Shares, pick, table
 
-BRIEFLY = 3  # so many features of the niche come with the plan that is paid by the month
-FEATURES = 5
+FEATURES = 5  # so many of the niche at most; how many a plan has, its row says
 
 
 class Membership(NamedTuple):
@@ -54,30 +53,33 @@ class CatalogueProvider(BaseProvider):
     def _plans(self, niche: Body, *, has_trial: bool) -> Iterator[Body]:
         """The plans of one project, cheapest first."""
         monthly = self.price(niche["monthly_up_to"])
-        longer: Body = table("prices")["monthly"][f"{monthly:.2f}"]
+        prices: Body = table("prices")["monthly"][f"{monthly:.2f}"]
         some = self.random_sample(
             range(len(niche["features"])), min(FEATURES, len(niche["features"]))
         )
         features = [niche["features"][number] for number in sorted(some)]
         for name in pick(self.generator.random, "habits", "menus").split():
-            if name == "Mensal":
-                trial_days, trial = 0, ""
-                if has_trial:
-                    trial_days = int(pick(self.generator.random, "prices", "trials"))
-                    trial = table("niches")["trial"].format(days=trial_days)
-                plan = _plan(name, monthly, features[:BRIEFLY], trial=trial)
-                yield plan | {"trial_period_days": trial_days}
-            elif name == "Trimestral":
-                yield _plan(
-                    name, longer["quarterly"], features, a_month=printed(longer["quarterly"] / 3)
-                )
-            elif name == "Anual":
-                yield _plan(
-                    name, longer["yearly"], features, a_month=printed(longer["yearly"] / 12)
-                )
-            else:
-                amount = float(Shares(longer["lifetime"]).draw(self.generator.random)[0])
-                yield _plan(name, amount, [*features, "Acesso vitalício"])
+            row, amount, trial_days, trial = table("niches")["plans"][name], monthly, 0, ""
+            if row["price"] == "lifetime":
+                amount = float(Shares(prices["lifetime"]).draw(self.generator.random)[0])
+            elif row["price"] != "monthly":
+                amount = prices[row["price"]]
+            elif has_trial:
+                trial_days = int(pick(self.generator.random, "prices", "trials"))
+                trial = table("niches")["trial"].format(days=trial_days)
+            yield {
+                "name": name,
+                "description": row["text"].format(
+                    trial=trial, a_month=printed(amount / row["months"])
+                ),
+                "amount": amount,
+                "billing_type": "recurring" if row["interval"] else "one_time",
+                "interval": row["interval"],
+                "interval_count": row["interval_count"],
+                "trial_period_days": trial_days,
+                "payment_methods": ["pix", "credit_card", "boleto"],
+                "features": [*features[: row["features"]], *row["more"]],
+            }
 
     # -- projects
 
@@ -140,21 +142,6 @@ def filled(template: Any, words: Body) -> Any:
     if isinstance(template, dict):
         return {name: filled(value, words) for name, value in template.items()}
     return template.format(**words)
-
-
-def _plan(name: str, amount: float, features: list[str], **words: str) -> Body:
-    row = table("niches")["plans"][name]
-    return {
-        "name": name,
-        "description": row["text"].format(**words),
-        "amount": amount,
-        "billing_type": "recurring" if row["interval"] else "one_time",
-        "interval": row["interval"],
-        "interval_count": row["interval_count"],
-        "trial_period_days": 0,
-        "payment_methods": ["pix", "credit_card", "boleto"],
-        "features": features,
-    }
 
 
 def printed(amount: float) -> str:

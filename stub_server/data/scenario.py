@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, reduce
+from functools import cache
 from itertools import chain
-from operator import getitem
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..contract.formats import READ, Formats
 from ..contract.schema import Schemas
-from ..contract.source import Json, fixture, json_path, line_in, parse, parse_bounded, read_text
+from ..contract.source import fixture, json_path, line_in, parse, parse_bounded, read_text
 from ..core.problem import UnusableInput
 from ..core.record import Body, without
 from ..core.shipped import FIXTURES
@@ -166,10 +165,9 @@ class Node:
 
 
 @cache
-def _shapes() -> tuple[Json, Schemas]:
-    """What `schemas.yaml` says of files, with the validators that requests use."""
-    document = fixture("schemas.yaml")
-    return document, Schemas(document, Formats(READ, READ))
+def _shapes() -> Schemas:
+    """What `schemas.yaml` says of files."""
+    return Schemas(fixture("schemas.yaml"), Formats(READ, READ))
 
 
 def read_node(path: Path, shape: str) -> Node:
@@ -186,8 +184,8 @@ def parse_node(text: str, file: str, shape: str, *, is_users: bool = False) -> N
     Raises ContractError, ScenarioError.
     """
     value = parse_bounded(text, file) if is_users else parse(text, file)
-    root, (_, schemas) = Node(value, file, text), _shapes()
-    _refuse(root, schemas.component(shape, request=True).iter_errors(value))
+    root = Node(value, file, text)
+    _refuse(root, _shapes().component(shape, request=True).iter_errors(value))
     return root
 
 
@@ -223,16 +221,10 @@ def _nearest(error: Any) -> Any:
 
 
 def _reason(error: Any) -> str:
-    """A violation in words. The validator's own name two of many values, and not what is known."""
+    """A violation in words. The validator's own name two of many values."""
     if error.kind.name == "enum":
         choices = ", ".join(map(str, error.kind.options)).replace("None", "null")
         return f"{error.instance!r} is not one of {choices}"
-    document, rule = _shapes()[0], error.schema_path[:-1]
-    is_of_file = rule[2:3] and rule[2] in document["components"]["schemas"]
-    if error.kind.name == "additionalProperties" and is_of_file:
-        known = reduce(getitem, rule, document)["properties"]
-        unknown = " and ".join(map(repr, error.kind.unexpected))
-        return f"unknown {unknown}; known are {', '.join(sorted(known))}"
     return str(error.message[:300])
 
 
@@ -244,7 +236,7 @@ def expand(node: Node) -> Any:
     value = node.value
     if isinstance(value, dict):
         if value.keys() == {"repeat", "length"}:
-            _refuse(node, _shapes()[1].component("Repeated", request=True).iter_errors(value))
+            _refuse(node, _shapes().component("Repeated", request=True).iter_errors(value))
             text, length = value["repeat"], int(value["length"])
             return (text * (length // len(text) + 1))[:length]
         return {name: expand(node[name]) for name in value}

@@ -302,8 +302,3 @@ def after_delivery(
         if trigger == AUTOMATIC and failures >= MOST_FAILURES:
             return disabled_webhook(public, "too_many_failures", iso(at))
     return public
-
-
-def called_off(public: Body) -> Body:
-    """A delivery that is canceled, as its webhook was switched off or deleted."""
-    return public | {"status": "canceled", "next_attempt_at": None}

@@ -41,7 +41,7 @@ def refused(lifecycle: Lifecycle, from_: str, to: str) -> Conflict:
     for exit_ in lifecycle.exits(from_):
         if exit_.to not in (from_, "deleted"):
             exits[f"{exit_.to} ({' or '.join(exit_.by)})"] = None
-    message = f"{one(lifecycle.resource)} cannot go from {from_} to {to}."
+    message = f"The {noun(lifecycle.resource)} cannot go from {from_} to {to}."
     if exits:
         message += f" From {from_} it goes to {', '.join(exits)}."
     else:
@@ -52,11 +52,9 @@ def refused(lifecycle: Lifecycle, from_: str, to: str) -> Conflict:
     return Conflict(message, details=[detail(lifecycle.field, "not_allowed", f"{from_} → {to}")])
 
 
-def one(resource: str) -> str:
-    """`Order` -> `An order`, `ApiKey` -> `An API key`."""
-    words = _CAPITALS.sub(" ", resource).lower().replace("api ", "API ")
-    article = "An" if words[0] in "aeiouA" else "A"
-    return f"{article} {words}"
+def noun(resource: str) -> str:
+    """`WebhookLog` -> `webhook log`."""
+    return _CAPITALS.sub(" ", resource).lower()
 
 
 def either(states: Sequence[str]) -> str:
@@ -87,8 +85,7 @@ def duplicate(resource: str, key: UniqueKey, value: Any) -> Conflict:
     within = "merchant"
     if key.scope is not None and value[-1] is not None:
         within = key.scope.removesuffix("Id")
-    noun = _CAPITALS.sub(" ", resource).lower()
-    message = f"Another {noun} of this {within} has this {' and '.join(key.members)}."
+    message = f"Another {noun(resource)} of this {within} has this {' and '.join(key.members)}."
     return Conflict(
         message,
         code=key.code,

@@ -106,9 +106,7 @@ def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, ren
         message = f"This plan takes {', '.join(plan['payment_methods'])}, not {method}."
         raise Conflict.at("paymentMethod", message, "payment_method_not_allowed")
     if sold_out:
-        message = f"All {plan['max_subscribers']} places of this plan are taken (max_subscribers)."
-        if plan["max_subscribers"] == 1:
-            message = "The only place of this plan is taken (max_subscribers)."
+        message = f"The plan is sold out: max_subscribers is {plan['max_subscribers']}."
         advice = f"Raise it with PUT /v2/plans/{plan['id']}, or order another plan."
         raise Conflict.at("planId", message, "plan_sold_out", advice=advice)
 

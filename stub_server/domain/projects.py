@@ -5,7 +5,6 @@ or deleted.
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.problem import Conflict, detail
 from ..core.record import Body, Parts, Row, without
-from ..core.text import counted
 from .lifecycle import move
 
 _UNSHOWN: Body = {  # which answers do not show, as they are where nothing was sent
@@ -110,10 +109,9 @@ def changed_plan(old: Body, body: Body, running: int) -> Body:
     public = _settled(old | body)
     changed = [name for name in _RHYTHM if public[name] != old[name]]
     if changed and running:
-        holders = counted(running, "running subscription")
         message = (
-            f"The plan has {holders}: its {' and '.join(changed)} cannot change. Create a new plan"
-            " instead."
+            f"The plan has running subscriptions ({running}): its {' and '.join(changed)} cannot"
+            " change. Create a new plan instead."
         )
         raise Conflict(
             message,
@@ -149,13 +147,9 @@ def check_unused(running: int, pending: int, late: Body | None) -> None:
     Or a `late` order, which has expired and can still be paid.
     """
     advice = "To stop selling it, set its status to inactive."
-    holders = []
-    if running:
-        holders.append(counted(running, "running subscription"))
-    if pending:
-        holders.append(counted(pending, "pending order"))
-    if holders:
-        raise Conflict(f"The plan has {' and '.join(holders)}.", advice=advice, code="plan_in_use")
+    if running or pending:
+        message = f"Running subscriptions of the plan: {running}; pending orders: {pending}."
+        raise Conflict(message, advice=advice, code="plan_in_use")
     if late is not None:
         message = f"The boleto of order {late['code']} can still be paid late."
         raise Conflict(message, advice=advice, code="plan_in_use")

@@ -202,11 +202,6 @@ def period_end(hidden: Body) -> int:
     return int(hidden["ends"][-1])
 
 
-def running_end(hidden: Body) -> int:
-    """The end of the running period, which is not the last one when renewals were paid early."""
-    return int(hidden["ends"][0])
-
-
 def renewal_at(public: Body, hidden: Body) -> int:
     """When the renewal order is made, in ms: by card at the period's end, else before it, to leave
     time to pay.

@@ -53,7 +53,7 @@ def end_period(draft: Draft, row: Row) -> None:
         return
     waits = subscriptions.has_dispute(hidden) and not public["cancel_at_period_end"]
     if subscriptions.period_end(hidden) > draft.now or waits:
-        if len(hidden["paid_by"]) > 1 and subscriptions.running_end(hidden) <= draft.now:
+        if len(hidden["paid_by"]) > 1 and hidden["ends"][0] <= draft.now:
             draft.update(row, *subscriptions.rolled(public, hidden))
     elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")

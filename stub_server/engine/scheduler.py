@@ -15,7 +15,7 @@ from ..core.problem import Conflict, Unavailable
 from ..core.record import Row
 from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import Timer, Timers
-from ..domain import deliveries, orders, subscriptions
+from ..domain import orders, subscriptions
 from ..domain.api_keys import state
 from . import attempts, billing, closing, renewals, resources
 from .deliveries import ANSWERING, CALLING_OFF
@@ -186,7 +186,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     states = draft.states("WebhookLogEntry", "open")
     waiting = _rows_in(table, "webhookId", subject, states)
     for row in draft.some(waiting, CALLING_OFF, subject, MOST_CHANGED):
-        draft.update(row, deliveries.called_off(row.public))
+        draft.update(row, row.public | {"status": "canceled", "next_attempt_at": None})
 
 
 def _close_project(draft: Draft, subject: str) -> None:

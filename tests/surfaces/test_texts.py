@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from stub_server.domain.lifecycle import one
-
 from ..support.make import order_body
 from ..support.refusal import refused
 from ..support.requests import UNKNOWN
@@ -251,16 +249,3 @@ def test_an_unknown_path_is_told_where_the_right_contract_is(door: Door, surface
     message = refused(answer, 404, "route_not_found")["message"]
     assert f" /s/surfaces{surface}/openapi.json " in message
     assert json.loads(door.ask("GET", f"{surface}/openapi.json").body)["openapi"] == "3.0.3"
-
-
-@pytest.mark.parametrize(
-    ("resource", "name"),
-    [
-        ("Order", "An order"),
-        ("ApiKey", "An API key"),
-        ("Project", "A project"),
-        ("Invoice", "An invoice"),
-    ],
-)
-def test_every_resource_has_its_article(resource: str, name: str) -> None:
-    assert name == one(resource)
