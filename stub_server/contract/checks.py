@@ -5,7 +5,7 @@ server's rules need.
 Begin with `faults`, which stop a start; an example that does not fit is only told.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from ..core.record import UniqueKey
@@ -100,13 +100,24 @@ def _tables(document: Document) -> Faults:
 _IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"
 _IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-webhooks"
 _IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
+_STATE_NEEDED = (
+    "the rules of the server need the state {}: keep it, without moves if it never occurs"
+)
+_SET_NEEDED = "the rules of the server need the set {}: keep it, empty if it has no state"
+
+
+def _unknown(names: Iterable[str], known: Container[str], place: Place, reason: str) -> Faults:
+    """The names that are not known, for a reason in which each has its place."""
+    for name in names:
+        if name not in known:
+            yield error_at(place, reason.format(name))
 
 
 def _operations(document: Document) -> Faults:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
-        for name in sorted(operation.scopes - scopes):
-            yield error_at([*operation.at, "x-scopes"], _IN_SCOPES.format(name))
+        place = [*operation.at, "x-scopes"]
+        yield from _unknown(sorted(operation.scopes), scopes, place, _IN_SCOPES)
         if 204 in operation.responses and operation.responses[204].media:
             yield error_at(
                 [*operation.at, "responses", "204", "content"], "a 204 has no content: take it out"
@@ -132,17 +143,16 @@ def _states(document: Document, lifecycle: Lifecycle) -> Faults:
             )
     for name, states in lifecycle.sets.items():
         for number, state in enumerate(states):
-            if state not in lifecycle.states:
-                yield error_at([*place, "sets", name, number], _IN_STATES.format(state))
+            at: Place = [*place, "sets", name, number]
+            yield from _unknown([state], lifecycle.states, at, _IN_STATES)
 
 
 def _moves(lifecycle: Lifecycle) -> Faults:
     for number, move in enumerate(lifecycle.moves):
         place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle", "moves", number]
-        if move.from_ not in (*lifecycle.states, "new"):
-            yield error_at([*place, "from"], _IN_STATES.format(move.from_))
-        if move.to not in (*lifecycle.states, "deleted"):
-            yield error_at([*place, "to"], _IN_STATES.format(move.to))
+        states = lifecycle.states
+        yield from _unknown([move.from_], (*states, "new"), [*place, "from"], _IN_STATES)
+        yield from _unknown([move.to], (*states, "deleted"), [*place, "to"], _IN_STATES)
 
 
 def _payload(document: Document, name: str) -> Faults:
@@ -168,10 +178,8 @@ def _events(document: Document) -> Faults:
     """Every event that a move names is described."""
     for name, lifecycle in document.lifecycles.items():
         for number, move in enumerate(lifecycle.moves):
-            for event in move.events:
-                if event not in document.events:
-                    place: Place = ["components", "schemas", name, "x-lifecycle", "moves", number]
-                    yield error_at(place, _IN_EVENTS.format(event))
+            place: Place = ["components", "schemas", name, "x-lifecycle", "moves", number]
+            yield from _unknown(move.events, document.events, place, _IN_EVENTS)
 
 
 # -- what the rules need of the shipped contract
@@ -195,18 +203,8 @@ def _needed_states(document: Document, shipped: Document) -> Faults:
             yield error_at(
                 [*place, "field"], f"the server stores the state in {old.field}: do not change it"
             )
-        need = "the rules of the server need the {}: keep it, {}"
-        for state in old.states:
-            if state not in new.states:
-                yield error_at(
-                    [*place, "states"],
-                    need.format(f"state {state}", "without moves if it never occurs"),
-                )
-        for key in old.sets:
-            if key not in new.sets:
-                yield error_at(
-                    [*place, "sets"], need.format(f"set {key}", "empty if it has no state")
-                )
+        yield from _unknown(old.states, new.states, [*place, "states"], _STATE_NEEDED)
+        yield from _unknown(old.sets, new.sets, [*place, "sets"], _SET_NEEDED)
 
 
 def _needed_keys(document: Document, shipped: Document) -> Faults:

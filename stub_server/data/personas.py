@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-import orjson
-
 from ..core.clock import DAY, HOUR, Clock, iso, parse_iso
 from ..core.problem import Conflict
 from ..core.record import Body, without
@@ -230,8 +228,7 @@ def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
     found: dict[str, list[Body]] = {name: [] for name in TABLES}
     for name, records in found.items():
         for row in scratch.store.tables[name].all_rows():
-            hidden = orjson.loads(row.record.hidden)
-            draft.create(name, row.public, hidden, created=row.record.created)
+            draft.create(name, row.public, row.hidden, created=row.record.created)
             records.append(row.public)
     for timer in scratch.timers.pending():
         draft.at(timer.due, timer.job, timer.subject)

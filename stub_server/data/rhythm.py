@@ -8,11 +8,10 @@ import math
 from random import Random
 
 from ..core.clock import DAY, HOUR
-from ..domain.calendar import is_working_day
+from ..domain.calendar import BEHIND_UTC_MS, day_of, is_working_day
 from .tables import table
 
 YEAR = 365 * DAY
-BRASILIA = -3 * HOUR
 GROWTH_A_YEAR = 0.5
 
 EPOCH_WEEKDAY = 3  # the epoch began on a Thursday, the week on Monday
@@ -44,7 +43,7 @@ class Rhythm:
 
 def _demand(at_ms: int) -> float:
     """How much is bought in an hour of the week, in Brasília."""
-    day, hour = divmod((at_ms + BRASILIA) // HOUR, 24)
+    day, hour = divmod((at_ms - BEHIND_UTC_MS) // HOUR, 24)
     share: float = (
         table("habits")["hours"][hour] * table("habits")["week"][(day + EPOCH_WEEKDAY) % 7]
     )
@@ -66,7 +65,7 @@ def moment(rng: Random, at_ms: int, sway_ms: int) -> int:
     hours, near = table("habits")["hours"], at_ms
     for _ in range(32):
         near = at_ms + int((2 * rng.random() - 1) * sway_ms)
-        if rng.random() * max(hours) < hours[(near + BRASILIA) % DAY // HOUR]:
+        if rng.random() * max(hours) < hours[(near - BEHIND_UTC_MS) % DAY // HOUR]:
             break
     return near
 
@@ -75,14 +74,14 @@ def bank_morning(rng: Random, at_ms: int) -> int:
     """When a bank slip that was paid at an instant clears: on the morning of the next working day,
     in Brasília.
     """
-    return _on_working_day(rng, (at_ms + BRASILIA) // DAY + 1, 6, 4)
+    return _on_working_day(rng, day_of(at_ms) + 1, 6, 4)
 
 
 def office_hour(rng: Random, at_ms: int) -> int:
     """A random instant between 9:00 and 18:00 in Brasília, on the day of an instant or the next
     working day.
     """
-    return _on_working_day(rng, (at_ms + BRASILIA) // DAY, 9, 9)
+    return _on_working_day(rng, day_of(at_ms), 9, 9)
 
 
 def refund_hour(rng: Random, paid_ms: int) -> int:
@@ -91,7 +90,7 @@ def refund_hour(rng: Random, paid_ms: int) -> int:
 
     Most of them early. Never are all banks closed on five days in a row.
     """
-    day = (paid_ms + BRASILIA) // DAY
+    day = day_of(paid_ms)
     open_days = [after for after in range(day + 2, day + 7) if is_working_day(after)]
     return _on_working_day(rng, open_days[int(len(open_days) * rng.random() ** 2)], 9, 9)
 
@@ -100,4 +99,4 @@ def _on_working_day(rng: Random, day: int, first_hour: int, hours: int) -> int:
     """In these hours of a day since the epoch or, when banks are closed on it, of the next one."""
     while not is_working_day(day):
         day += 1
-    return day * DAY - BRASILIA + first_hour * HOUR + int(rng.random() * hours * HOUR)
+    return day * DAY + BEHIND_UTC_MS + first_hour * HOUR + int(rng.random() * hours * HOUR)

@@ -11,7 +11,7 @@ from ..contract.source import fixture
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict, reference_not_found
-from ..core.record import Body, Parts, without
+from ..core.record import Body, Parts, Row, without
 from . import boleto
 from .brcode import encode
 
@@ -71,9 +71,9 @@ def magic_of(email: str, behaviour: str | None = None) -> Magic:
     return next((magic for magic in MAGIC if magic.name in wanted), NO_MAGIC)
 
 
-def magic_for(public: Body, hidden: Body) -> Magic:
+def magic_for(order: Row) -> Magic:
     """What governs an order: its customer's behaviour, else the e-mail."""
-    return magic_of(public["customer"]["email"], hidden.get("behaviour"))
+    return magic_of(order.public["customer"]["email"], order.hidden.get("behaviour"))
 
 
 def used_up(hidden: Body) -> Body:

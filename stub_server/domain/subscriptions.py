@@ -8,7 +8,7 @@ subscription and since when (ms) there is any.
 """
 
 from ..core.clock import DAY, iso, parse_iso
-from ..core.record import Body, Parts, without
+from ..core.record import Body, Parts, Row, without
 from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 
@@ -202,30 +202,31 @@ def period_end(hidden: Body) -> int:
     return int(hidden["ends"][-1])
 
 
-def renewal_at(public: Body, hidden: Body) -> int:
+def renewal_at(row: Row) -> int:
     """When the renewal order is made, in ms: by card at the period's end, else before it, to leave
     time to pay.
     """
-    end = period_end(hidden)
+    public, end = row.public, period_end(row.hidden)
     if public["paymentMethod"] == CHARGED:
         return end
     return end - lead_ms(public["interval"], public["interval_count"])
 
 
-def grace_end(public: Body, hidden: Body) -> int:
+def grace_end(row: Row) -> int:
     """The end of the grace, in ms: until then an unpaid subscription is past due, then it expires.
 
     Who pays by boleto has until the end of a banking day.
     """
-    end = period_end(hidden) + grace_ms(public["interval"], public["interval_count"])
+    public = row.public
+    end = period_end(row.hidden) + grace_ms(public["interval"], public["interval_count"])
     if public["paymentMethod"] == "boleto":
         return closes_at(end)
     return end
 
 
-def attempts(public: Body, hidden: Body) -> tuple[int, ...]:
+def attempts(row: Row) -> tuple[int, ...]:
     """When a declined card is charged again, in ms: never after the grace."""
-    due, last = period_end(hidden), grace_end(public, hidden)
+    due, last = period_end(row.hidden), grace_end(row)
     return tuple(due + wait for wait in ATTEMPTS if due + wait < last)
 
 

@@ -201,17 +201,17 @@ def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
         return  # the others are set then
     if public["status"] == "past_due":
         if public["paymentMethod"] == subscriptions.CHARGED:
-            for at in subscriptions.attempts(public, hidden):
+            for at in subscriptions.attempts(row):
                 if at > draft.now:
                     draft.at(at, "subscription.charge", ident)
-        draft.at(subscriptions.grace_end(public, hidden), "subscription.expire", ident)
+        draft.at(subscriptions.grace_end(row), "subscription.expire", ident)
         return
     newest = hidden["ends"]
     if paid is not None:
         newest = newest[-paid:]
     for end in newest[:-1]:
         draft.at(end, "subscription.end", ident)
-    draft.at(subscriptions.renewal_at(public, hidden), "subscription.renew", ident)
+    draft.at(subscriptions.renewal_at(row), "subscription.renew", ident)
     draft.at(subscriptions.period_end(hidden), "subscription.end", ident)
 
 

@@ -160,7 +160,7 @@ class Draft:
         self, row: Row, change: str, extras: Extras = NO_EXTRAS, project: str | None = None
     ) -> None:
         """Raise the events of a change that moves no state, such as `updated` (`x-change`
-        of the contract).
+        of the contract). `project` is that of a record that belongs to none.
         """
         schema = self.store.tables[row.table].spec.schema
         self.emit(self.sandbox.rules.changes.get((schema, change), ()), row, extras, project)

@@ -18,7 +18,7 @@ def buy(draft: Draft, new: NewOrder) -> Row:
     """
     order = place(draft, new)
     if new.method == subscriptions.CHARGED:
-        magic = orders.magic_for(order.public, order.hidden)
+        magic = orders.magic_for(order)
         if magic.is_prompt and is_payable(draft, order):
             return pay(draft, order)
     return order

@@ -36,7 +36,7 @@ def renew(draft: Draft, row: Row) -> None:
         or hidden["renewal_order"] is not None
     ):
         return
-    if subscriptions.has_dispute(hidden) or subscriptions.renewal_at(public, hidden) > draft.now:
+    if subscriptions.has_dispute(hidden) or subscriptions.renewal_at(row) > draft.now:
         return
     order = renewal_order(draft, row, "renewal_due")
     if public["paymentMethod"] == subscriptions.CHARGED:
@@ -65,7 +65,7 @@ def end_period(draft: Draft, row: Row) -> None:
 
 def end_grace(draft: Draft, row: Row) -> None:
     """The grace after an unpaid period is over."""
-    if _is_late(row) and subscriptions.grace_end(row.public, row.hidden) <= draft.now:
+    if _is_late(row) and subscriptions.grace_end(row) <= draft.now:
         billing.end_subscription(draft, row, "expired")
 
 
@@ -77,7 +77,7 @@ def charge_again(draft: Draft, row: Row) -> None:
         return
     # past due since it was not paid
     last = draft.get("orders", row.hidden["renewal_order"])
-    is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
+    is_due = draft.now in subscriptions.attempts(row)
     is_new = parse_iso(last.public["createdAt"]) == draft.now
     if is_due and not closing.is_payable(draft, last) and not is_new:
         _charge(draft, renewal_order(draft, row))
@@ -98,7 +98,7 @@ def _is_late(row: Row) -> bool:
 
 def _charge(draft: Draft, order: Row) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
-    magic = orders.magic_for(order.public, order.hidden)
+    magic = orders.magic_for(order)
     if closing.is_payable(draft, order) and not magic.refuses:
         billing.pay(draft, order)
 
@@ -125,14 +125,14 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
         copy_only=copy_only,
         refused=draft.sandbox.origin.declining.get(row.id),
         no_magic=_was_refunded(draft, row, buyer["email"]),
-        life=max(0, subscriptions.grace_end(row.public, row.hidden) - draft.now),
+        life=max(0, subscriptions.grace_end(row) - draft.now),
         due=boleto.closes_at(subscriptions.period_end(row.hidden)),
         subscription_id=row.id,
     )
     order = ordering.place(draft, new)
     public = row.public | {"lastOrderId": order.id}
     hidden = row.hidden
-    is_early = subscriptions.renewal_at(row.public, hidden) > draft.now
+    is_early = subscriptions.renewal_at(row) > draft.now
     if closing.is_payable(draft, order) or not is_early:
         hidden = hidden | {"renewal_order": order.id}  # else the regular bill is still to come
     if name is None:
@@ -158,15 +158,13 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
 
 def postpone(draft: Draft, row: Row, wait: int) -> None:
     """Postpone everything that is still to come by `wait` ms, the end of the open order too."""
-    public, hidden = row.public, row.hidden
     if wait:
-        ended = subscriptions.grace_end(public, hidden)
-        public, hidden = subscriptions.postponed(public, hidden, wait)
-        row = draft.update(row, public, hidden)
-        bill = draft.open("orders", hidden["renewal_order"])
+        ended = subscriptions.grace_end(row)
+        row = draft.update(row, *subscriptions.postponed(row.public, row.hidden, wait))
+        bill = draft.open("orders", row.hidden["renewal_order"])
         if bill is not None and closing.is_payable(draft, bill):
-            ends = orders.expires_at(bill.public) + subscriptions.grace_end(public, hidden) - ended
-            due = boleto.closes_at(subscriptions.period_end(hidden))
+            ends = orders.expires_at(bill.public) + subscriptions.grace_end(row) - ended
+            due = boleto.closes_at(subscriptions.period_end(row.hidden))
             moved = orders.postponed(bill.public, iso(ends), iso(due), iso(draft.now))
             draft.update(bill, moved)
             draft.at(ends, "order.expire", bill.id)

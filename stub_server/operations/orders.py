@@ -60,13 +60,13 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     work.trace.warn(warnings)
     customer_id = ident or _customer(work, buyer, plan["projectId"])
     order = ordering.buy(draft, rules.NewOrder(body, buyer, customer_id, method, copy_only))
-    return _created(work, order, buyer["email"])
+    return _created(work, order)
 
 
-def _created(work: Work, order: Row, email: str) -> Reply:
+def _created(work: Work, order: Row) -> Reply:
     """The reply with a new order; a header names the magic value that governs it."""
     answer = reply.bare(order.record.public).created(work, f"/v2/orders/{order.id}")
-    simulated = rules.magic_of(email).name
+    simulated = rules.magic_of(order.public["customer"]["email"]).name
     if "behaviour" in order.hidden:
         simulated = f"behaviour:{order.hidden['behaviour']}"
     if simulated:
