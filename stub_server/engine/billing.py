@@ -12,7 +12,7 @@ from ..core.record import Body, Parts, Row
 from ..domain import payments, subscriptions
 from ..domain.lifecycle import legal, move
 from ..domain.payments import Payer
-from .closing import cancel, change_order, is_payable
+from .closing import cancel, is_payable
 from .draft import Draft
 
 
@@ -64,7 +64,7 @@ def pay(
     """
     orders_ = draft.lifecycle("Order")
     payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
-    moved = move(orders_, row.status, "paid")
+    move(orders_, row.status, "paid")
     payer = payer or payer_of(draft, row)
     public, hidden = payments.paid(
         row.public,
@@ -77,13 +77,13 @@ def pay(
     renewed = _renewed_by(draft, hidden)
     if renewed is not None:
         hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
-        order = change_order(draft, row, moved, public, hidden)
+        order = draft.move(row, public, hidden)
         _renew(draft, renewed, order.id, public["paymentMethod"])
         return order
     opened = _opened_by(draft, public, hidden)
     if opened is not None:
         hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
-    order = change_order(draft, row, moved, public, hidden)
+    order = draft.move(row, public, hidden)
     if opened is not None:
         _open(draft, *opened)
     return order
@@ -104,13 +104,11 @@ def give_back(draft: Draft, row: Row, amount: int, part: str) -> Row:
 
     A full refund ends what the order paid for.
     """
-    table, status = draft.lifecycle("Order"), row.status
-    if amount == payments.left(row.hidden):
-        moved = legal(table, status, "refunded")
-    else:
-        moved = legal(table, status, "paid", part)
+    is_all = amount == payments.left(row.hidden)
+    to, name = ("refunded", None) if is_all else ("paid", part)
+    legal(draft.lifecycle("Order"), row.status, to, name)
     public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
-    order = change_order(draft, row, moved, public, hidden)
+    order = draft.move(row, public, hidden, name)
     if not payments.left(hidden) and hidden["subscriptionId"] is not None:
         _take_back(draft, hidden["subscriptionId"], row.id)
     return order
@@ -171,7 +169,7 @@ def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
 
 def _open(draft: Draft, public: Body, hidden: Body) -> None:
     row = draft.create("subscriptions", public, hidden)
-    emit_subscription(draft, row, "new")
+    draft.emit_moved(row, "new")
     schedule(draft, row)
     if not is_project(draft, row, "open"):  # its order was paid late
         end_later(draft, row)
@@ -185,7 +183,7 @@ def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
     if public["cancel_at_period_end"] and is_project(draft, row, "open"):
         public = subscriptions.resumed(public, row.hidden)
     public, hidden = subscriptions.renewed(public, row.hidden, order_id, method)
-    renewed = change_subscription(draft, row, public, hidden, "renewed")
+    renewed = draft.move(row, public, hidden, "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
     schedule(draft, renewed, None if subscriptions.has_dispute(hidden) else 1)
 
@@ -226,7 +224,7 @@ def end_subscription(draft: Draft, row: Row, status: str) -> None:
     """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
     if move(draft.lifecycle("Subscription"), row.status, status) is not None:
         call_off_bill(draft, row)
-        change_subscription(draft, row, subscriptions.ended(row.public, status, draft.now))
+        draft.move(row, subscriptions.ended(row.public, status, draft.now))
 
 
 def end_later(draft: Draft, row: Row) -> None:
@@ -241,21 +239,3 @@ def end_later(draft: Draft, row: Row) -> None:
     if subscriptions.has_dispute(row.hidden):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
     draft.update(row, public, row.hidden | {"renewal_order": None})
-
-
-def change_subscription(
-    draft: Draft, row: Row, public: Body, hidden: Body | None = None, name: str | None = None
-) -> Row:
-    """A subscription after a move, with its events."""
-    changed = draft.update(row, public, hidden)
-    emit_subscription(draft, changed, row.status, name)
-    return changed
-
-
-def emit_subscription(draft: Draft, row: Row, previous: str, name: str | None = None) -> None:
-    """The events of a subscription's move from its previous state to the one it has."""
-    status = row.status
-    moved = draft.lifecycle("Subscription").find(
-        previous, status, name if previous == status else None
-    )
-    draft.emit_move(row, moved)

@@ -1,6 +1,5 @@
-"""Orders that end without a payment, and the move of an order to another state."""
+"""Orders that end without a payment."""
 
-from ..contract.lifecycles import Move
 from ..core.clock import iso
 from ..core.record import Body, Row
 from ..core.slices import Sliced
@@ -8,9 +7,6 @@ from ..domain import orders, payments
 from ..domain.lifecycle import move
 from .draft import Draft
 from .tables.store import Store
-
-IN_EVENTS = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
-"""Hidden members of an order that its events have."""
 
 
 def is_payable(draft: Draft, row: Row) -> bool:
@@ -53,20 +49,10 @@ def cancel(draft: Draft, row: Row) -> Row:
 
 
 def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Row:
-    moved = move(draft.lifecycle("Order"), row.status, status)
-    if moved is None:
+    if move(draft.lifecycle("Order"), row.status, status) is None:
         return row
     at = iso(draft.now)
     if status == "expired":
         # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
         transaction["expires_at"] = at
-    return change_order(draft, row, moved, orders.closed(row.public, status, at, transaction))
-
-
-def change_order(
-    draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None
-) -> Row:
-    """An order after a move, with its events."""
-    order = draft.update(row, public, hidden)
-    draft.emit_move(order, moved, *IN_EVENTS)
-    return order
+    return draft.move(row, orders.closed(row.public, status, at, transaction))

@@ -24,6 +24,8 @@ from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.store import Store
 
 TEST = "webhook.test"
+OF_ORDERS = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
+"""Hidden members of an order that its events have."""
 
 
 class Draft:
@@ -172,6 +174,24 @@ class Draft:
         if move is not None:
             extras = moved_from(None if move.from_ == "new" else move.from_, *names)
             self.emit(move.events, row, extras)
+
+    def move(
+        self, row: Row, public: Body, hidden: Body | None = None, name: str | None = None
+    ) -> Row:
+        """Replace an order or a subscription by its next version, and raise the events of its move:
+        of several between the two states, that of a name.
+        """
+        moved = self.update(row, public, hidden)
+        self.emit_moved(moved, row.status, name)
+        return moved
+
+    def emit_moved(self, row: Row, before: str, name: str | None = None) -> None:
+        """Raise the events of the move of an order or a subscription to its state."""
+        lifecycle = self.lifecycle(self.store.tables[row.table].spec.schema)
+        moved = lifecycle.find(before, row.status, name)
+        if moved is None and before != row.status:
+            moved = lifecycle.find(before, row.status)
+        self.emit_move(row, moved, *(OF_ORDERS if row.table == "orders" else ()))
 
     def emit(
         self, types: tuple[str, ...], row: Row, extras: Extras, project: str | None = None

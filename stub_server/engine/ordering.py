@@ -5,7 +5,7 @@ from ..core.record import Row
 from ..domain import orders, subscriptions
 from ..domain.orders import NewOrder
 from .billing import pay
-from .closing import IN_EVENTS, is_payable
+from .closing import is_payable
 from .draft import Draft
 
 AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
@@ -41,8 +41,7 @@ def place(draft: Draft, new: NewOrder) -> Row:
     if behaviour is not None:
         hidden["behaviour"] = behaviour
     order = draft.create("orders", public, hidden)
-    moved = draft.lifecycle("Order").find("new", public["status"])
-    draft.emit_move(order, moved, *IN_EVENTS)
+    draft.emit_moved(order, "new")
     if new.refused is None:
         draft.at(expires, "order.expire", ident)
         _set_timers(draft, ident, new.method, magic)

@@ -22,7 +22,7 @@ def activate(draft: Draft, row: Row) -> None:
     if row.status == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
         move(draft.lifecycle("Subscription"), row.status, "active")
         public = subscriptions.activated(row.public, row.hidden)
-        billing.schedule(draft, billing.change_subscription(draft, row, public))
+        billing.schedule(draft, draft.move(row, public))
 
 
 def renew(draft: Draft, row: Row) -> None:
@@ -59,8 +59,7 @@ def end_period(draft: Draft, row: Row) -> None:
         billing.end_subscription(draft, row, "canceled")
     else:
         move(draft.lifecycle("Subscription"), public["status"], "past_due")
-        public = public | {"status": "past_due"}
-        billing.schedule(draft, billing.change_subscription(draft, row, public))
+        billing.schedule(draft, draft.move(row, public | {"status": "past_due"}))
 
 
 def end_grace(draft: Draft, row: Row) -> None:
@@ -138,7 +137,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
     if name is None:
         draft.update(row, public, hidden)
     else:
-        billing.change_subscription(draft, row, public, hidden, name)
+        draft.move(row, public, hidden, name)
     return order
 
 
@@ -192,9 +191,9 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 
     Raises Conflict.
     """
-    moved = legal(draft.lifecycle("Order"), row.status, "disputed")
+    legal(draft.lifecycle("Order"), row.status, "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
-    order = closing.change_order(draft, row, moved, public)
+    order = draft.move(row, public)
     paid_for = _subscription_of(draft, row)
     if paid_for is not None and billing.is_running(draft, paid_for):
         hidden = subscriptions.disputed(paid_for.hidden, row.id, draft.now)
@@ -205,8 +204,8 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 def win(draft: Draft, row: Row) -> Row:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
-    moved = legal(draft.lifecycle("Order"), row.status, "paid", "won")
-    order = closing.change_order(draft, row, moved, payments.won(row.public, row.hidden, draft.now))
+    legal(draft.lifecycle("Order"), row.status, "paid", "won")
+    order = draft.move(row, payments.won(row.public, row.hidden, draft.now), name="won")
     _release(draft, row)
     return order
 
