@@ -41,7 +41,7 @@ from .server.explain.mending import Mender
 from .server.explain.rehearsal import Rehearsal
 from .server.layers.context import RequestContext
 from .server.layers.dispatch import Dispatch
-from .server.layers.endpoint import Endpoint
+from .server.layers.endpoint import Endpoint, Shipped
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
 from .server.layers.hosts import HostPolicy, Hosts
@@ -151,8 +151,11 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     server.listeners.append(server.requests.count)
     layers = partial(_layers, application=application, random=random)
     app = Application(server, Dispatch, layers)
+    shipped = None
+    if loaded.shipped is not None:
+        shipped = Shipped(loaded.shipped, Schemas(loaded.shipped.raw, known))
     endpoint = partial(
-        Endpoint, shipped=loaded.shipped, ignore_unknown=settings.unknown_fields == "ignore"
+        Endpoint, shipped=shipped, ignore_unknown=settings.unknown_fields == "ignore"
     )
     _add_operations(app, "", document, OPERATIONS, partial(endpoint, schemas=schemas))
     of_controls = partial(endpoint, schemas=Schemas(control.raw, known))

@@ -133,8 +133,13 @@ class Validator:
             return f": it does not fit, and has more than {MOST_EXPLAINED:,} values"
         error = self.first_error(value)
         assert error is not None  # it is not valid
-        where = "".join(f".{step}" for step in error.instance_path)
-        return f"{where[:200]}: {error.message[:300]}"
+        return described(error)
+
+
+def described(error: jsonschema_rs.ValidationError) -> str:
+    """Where a value breaks a schema, and how: `.member.0: …`."""
+    where = "".join(f".{step}" for step in error.instance_path)
+    return f"{where[:200]}: {error.message[:300]}"
 
 
 def needed(schema: Json, named: JsonObject) -> JsonObject:

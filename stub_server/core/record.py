@@ -51,8 +51,9 @@ class Record(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A parsed record. Its parts are for reading alone: rules make new dicts of them."""
+    """A parsed record of a table. Its parts are for reading alone: rules make new dicts of them."""
 
+    table: str
     record: Record
     public: Body
     hidden: Body
@@ -60,6 +61,20 @@ class Row(NamedTuple):
     @property
     def id(self) -> str:
         return self.record.id
+
+    @property
+    def status(self) -> str:
+        """The state that it is in, of records that have one."""
+        found: str = self.public["status"]
+        return found
+
+    @property
+    def project(self) -> str | None:
+        """The project that it is, or belongs to, if any."""
+        if self.table == "projects":
+            return self.record.id
+        found: str | None = self.public.get("projectId", self.hidden.get("projectId"))
+        return found
 
     def equals(self, public: Body, hidden: Body) -> bool:
         """Whether another version has the same values, except for `updatedAt`."""

@@ -180,7 +180,7 @@ class Crowd:
         if project in joined:
             fate = unpaid(fate.method)
         joined.add(project)
-        buyer = as_buyer(draft.get(draft.store.customers, ident).public)
+        buyer = as_buyer(draft.get("customers", ident).public)
         return self.lives.live(draft, Purchase(cart(self._rng, visit.offer), buyer, ident, fate))
 
     def _returning(self, project: str) -> tuple[str, set[str]]:

@@ -91,7 +91,7 @@ def _replace(store: Store, table: Table, row: Row, public: Body, hidden: Body) -
     record = table.prepare(row.id, public, hidden, row, row.record.created)._replace(
         version=row.record.version
     )
-    store.replace(table.name, row, Row(record, public, hidden))
+    store.replace(table.name, row, Row(table.name, record, public, hidden))
 
 
 def _seeded(sandbox: Sandbox) -> Iterator[Row]:

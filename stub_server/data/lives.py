@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from ..core.clock import DAY, HOUR, MINUTE, parse_iso
-from ..core.record import Body, Record, Row
+from ..core.record import Body, Row
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
@@ -80,8 +80,8 @@ class Lives:
     def _act(self, ident: str, states: str, act: Action, *asked: object) -> None:
         """Do something to an order now, if it is in one of the states of a set."""
         draft = self.script.draft()
-        row = draft.get(self.store.orders, ident)
-        if row.public["status"] in draft.states("Order", states):
+        row = draft.get("orders", ident)
+        if row.status in draft.states("Order", states):
             act(draft, row, *asked)
         draft.record()
 
@@ -94,7 +94,7 @@ class Lives:
 
     # -- the first order
 
-    def _place(self, draft: Draft, purchase: Purchase) -> Record:
+    def _place(self, draft: Draft, purchase: Purchase) -> Row:
         fate, customer_id = purchase.fate, purchase.customer_id
         body = purchase.body | {"paymentMethod": fate.method}
         project = self.store.projects.peek(body["projectId"])
@@ -222,8 +222,8 @@ class Lives:
 
     def _leave(self, draft: Draft, ident: str) -> None:
         """Cancel a subscription at the end of its period."""
-        row = draft.open(self.store.subscriptions, ident)
+        row = draft.open("subscriptions", ident)
         if row is None or row.public["cancel_at_period_end"]:
             return
-        if row.public["status"] == "active":
+        if row.status == "active":
             billing.end_later(draft, row)

@@ -206,13 +206,13 @@ class Merchant:
             ident = offer.plan["id"]
             members = store.subscriptions.members("plan_subscribers", ident)
             in_use = len({*members, *store.orders.members("plan_waiting", ident)})
-            row = draft.open(store.plans, ident)
+            row = draft.open("plans", ident)
             if in_use and left and row is not None:
                 limited = row.public | {
                     "max_subscribers": in_use + left.pop(0),
                     "updatedAt": iso(draft.now),
                 }
-                resources.change(draft, store.plans, row, limited)
+                resources.change(draft, row, limited)
 
     # -- webhooks and keys
 
@@ -258,7 +258,7 @@ class Merchant:
         public, hidden = new_webhook(fields, defaults, ident, key, iso(created))
         gone = created + (self.now - created) * 2 // 5
         receiver = {"behaviour": node.value["behaviour"], "gone": gone, "until": self.now}
-        draft.create(draft.store.webhooks, ident, public, hidden | {"receiver": receiver})
+        draft.create("webhooks", public, hidden | {"receiver": receiver})
 
     def plan_keys(self) -> None:
         """Plan the main key, which has all scopes that a key can have, and the scenario's."""
@@ -320,15 +320,13 @@ class Merchant:
 
 def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
-    row = draft.get(draft.store.webhooks, ident)
-    draft.update(
-        draft.store.webhooks, row, changed_webhook(row.public, {"is_active": False}, iso(draft.now))
-    )
+    row = draft.get("webhooks", ident)
+    draft.update(row, changed_webhook(row.public, {"is_active": False}, iso(draft.now)))
     draft.at(draft.now, CALLING_OFF, ident)
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
-    row = draft.get(draft.store.api_keys, ident)
+    row = draft.get("api_keys", ident)
     resources.change_key(
         draft, row, *api_keys.changed_key(row, {"is_active": False}, None, draft.now)
     )
@@ -336,17 +334,16 @@ def _switch_off(draft: Draft, ident: str) -> None:
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
     """Move a project to a status, by the shortest way that the contract knows."""
-    row, moves = draft.get(draft.store.projects, ident), draft.lifecycle("Project")
-    for status in path(moves, row.public["status"], to)[1:]:
-        moved = moves.find(row.public["status"], status)
+    row, moves = draft.get("projects", ident), draft.lifecycle("Project")
+    for status in path(moves, row.status, to)[1:]:
+        moved = moves.find(row.status, status)
         assert moved is not None  # a step of the way
-        resources.move_project(draft, row, moved)
-        row = draft.get(draft.store.projects, ident)
+        row = resources.move_project(draft, row, moved)
 
 
 def withdraw_plan(draft: Draft, ident: str) -> None:
     """A plan is not sold any more; who has it keeps it."""
-    row = draft.get(draft.store.plans, ident)
+    row = draft.get("plans", ident)
     running = draft.store.running("planId", ident)
     changed = changed_plan(row.public, {"status": "inactive"}, running, iso(draft.now))
-    resources.change(draft, draft.store.plans, row, changed)
+    resources.change(draft, row, changed)

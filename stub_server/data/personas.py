@@ -232,9 +232,7 @@ def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
     for name, records in found.items():
         for row in scratch.store.tables[name].all_rows():
             hidden = orjson.loads(row.record.hidden)
-            draft.create(
-                draft.store.tables[name], row.id, row.public, hidden, created=row.record.created
-            )
+            draft.create(name, row.public, hidden, created=row.record.created)
             records.append(row.public)
     for timer in scratch.timers.pending():
         draft.at(timer.due, timer.job, timer.subject)

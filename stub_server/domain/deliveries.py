@@ -260,7 +260,7 @@ def _outlook(
     row: Row, outcome: AttemptOutcome, timing: Timing, trigger: str, *, is_open: bool
 ) -> tuple[str, str | None]:
     """The status of a delivery after an attempt, and when the next one is due."""
-    was = row.public["status"]
+    was = row.status
     if was == "canceled":
         return was, None
     if outcome.error is None:

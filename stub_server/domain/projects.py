@@ -57,7 +57,7 @@ def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, B
     """
     moved = None
     if "status" in body:
-        moved = move(lifecycle, row.public["status"], body["status"])
+        moved = move(lifecycle, row.status, body["status"])
     if body.keys() - {"status"}:
         check_open(row.public)
     shown, hidden = _parts(body)

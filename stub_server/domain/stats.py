@@ -44,9 +44,9 @@ class OrderFold:
         hidden = row.hidden
         plan = hidden["planId"]
         if self._covers(row.record.created):
-            self.states[row.public["status"]] += 1
+            self.states[row.status] += 1
             if hidden["renewal"]:
-                self.renewals[row.public["status"]] += 1
+                self.renewals[row.status] += 1
             self.plan_orders[plan] += 1
         if hidden["paid_at"] is not None and self._covers(hidden["paid_at"]):
             self.paid += 1

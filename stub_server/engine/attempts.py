@@ -143,9 +143,9 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
 
     Delivery and webhook are read again; either may have been deleted.
     """
-    store, sandbox, ident, url = draft.store, draft.sandbox, attempt.entry.id, attempt.delivery.url
-    entry = draft.open(store.webhook_logs, ident)
-    webhook = draft.open(store.webhooks, attempt.webhook.id)
+    sandbox, ident, url = draft.sandbox, attempt.entry.id, attempt.delivery.url
+    entry = draft.open("webhook_logs", ident)
+    webhook = draft.open("webhooks", attempt.webhook.id)
     was = entry or attempt.entry
     # Tests with a frozen clock rely on the schedule as it is documented.
     chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was.public["attempt_count"]))
@@ -154,13 +154,13 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
         was, outcome, timing, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public)
     )
     if entry is not None:
-        draft.update(store.webhook_logs, entry, public, hidden)
+        draft.update(entry, public, hidden)
         if trigger == AUTOMATIC and public["next_attempt_at"] is not None:
             draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
-        statuses = was.public["status"], public["status"]
+        statuses = was.status, public["status"]
         changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
-        draft.update(store.webhooks, webhook, changed)
+        draft.update(webhook, changed)
         if webhook.public["is_active"] and not changed["is_active"]:
             draft.at(draft.now, CALLING_OFF, webhook.id)
     return public, hidden

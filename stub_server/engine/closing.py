@@ -2,7 +2,7 @@
 
 from ..contract.lifecycles import Move
 from ..core.clock import iso
-from ..core.record import Body, Record, Row
+from ..core.record import Body, Row
 from ..core.slices import Sliced
 from ..domain import orders, payments
 from ..domain.lifecycle import move
@@ -15,7 +15,7 @@ IN_EVENTS = ("projectId", "planId", "customerId", "subscriptionId", "metadata")
 
 def is_payable(draft: Draft, row: Row) -> bool:
     """Whether an order can be paid."""
-    return row.public["status"] in draft.states("Order", "payable")
+    return row.status in draft.states("Order", "payable")
 
 
 def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body | None]:
@@ -37,25 +37,25 @@ def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body 
     return None
 
 
-def fail(draft: Draft, row: Row, code: str) -> Record:
+def fail(draft: Draft, row: Row, code: str) -> Row:
     """The payment is refused. Raises Conflict."""
     return _close(draft, row, "failed", orders.failure(code))
 
 
-def expire(draft: Draft, row: Row) -> Record:
+def expire(draft: Draft, row: Row) -> Row:
     """The order's time is over. Raises Conflict."""
     return _close(draft, row, "expired", {"status": "expired", "success": "false"})
 
 
-def cancel(draft: Draft, row: Row) -> Record:
+def cancel(draft: Draft, row: Row) -> Row:
     """The order is canceled. Raises Conflict."""
     return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
 
 
-def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Record:
-    moved = move(draft.lifecycle("Order"), row.public["status"], status)
+def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Row:
+    moved = move(draft.lifecycle("Order"), row.status, status)
     if moved is None:
-        return row.record
+        return row
     public = orders.closed(row.public, status, iso(draft.now), transaction)
     if status == "expired":
         # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
@@ -67,10 +67,8 @@ def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> 
 
 def change_order(
     draft: Draft, row: Row, moved: Move | None, public: Body, hidden: Body | None = None
-) -> Record:
+) -> Row:
     """An order after a move, with its events."""
-    record = draft.update(draft.store.orders, row, public, hidden)
-    draft.emit_move(
-        draft.store.orders, record, moved, (hidden or row.hidden)["projectId"], *IN_EVENTS
-    )
-    return record
+    order = draft.update(row, public, hidden)
+    draft.emit_move(order, moved, *IN_EVENTS)
+    return order

@@ -64,7 +64,7 @@ def keeps_waiting(store: Store, webhook_id: str) -> bool:
 
 def is_waiting(store: Store, entry: Row) -> bool:
     """Whether a delivery waits for an earlier one to the same webhook, which is being retried."""
-    return entry.public["status"] == "pending" and keeps_waiting(store, entry.public["webhookId"])
+    return entry.status == "pending" and keeps_waiting(store, entry.public["webhookId"])
 
 
 def is_kept_back(sandbox: Sandbox, entry: Row, url: str) -> bool:

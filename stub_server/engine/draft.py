@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.clock import ClockState, iso
 from ..core.ids import NextIds
-from ..core.record import NO_EXTRAS, Body, Extras, Record, Row, moved_from
+from ..core.record import NO_EXTRAS, Body, Extras, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
 from ..domain.webhooks import subscribers
@@ -22,7 +22,6 @@ from .lists import UNCHANGED, Ends, Event, Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.store import Store
-from .tables.table import Table
 
 TEST = "webhook.test"
 
@@ -46,7 +45,7 @@ class Draft:
         self._events: list[Event] = []
         self._later: list[Timer] = []
         self._fired: list[Timer] = []
-        self._opened: list[Record] = []  # deliveries
+        self._opened: list[Row] = []  # deliveries
 
     # -- what the contract says of states
 
@@ -60,57 +59,56 @@ class Draft:
 
     # -- reading
 
-    def open(self, table: Table, ident: str | None) -> Row | None:
+    def open(self, table: str, ident: str | None) -> Row | None:
         """A record as the draft leaves it, parsed; None where there is none."""
         version = self._versions.get(ident or "")
         if version is None:
-            return table.open(ident)
+            return self.store.tables[table].open(ident)
         return version[2]
 
-    def get(self, table: Table, ident: str) -> Row:
+    def get(self, table: str, ident: str) -> Row:
         """A record that is there, as the draft leaves it, parsed."""
         row = self.open(table, ident)
         assert row is not None
         return row
 
-    def code_for(self, table: Table) -> str:
+    def code_for(self, table: str) -> str:
         """A code that no record of a table has."""
-        code, used = self.ids.code(), table.unique["code"]
+        code, used = self.ids.code(), self.store.tables[table].unique["code"]
         while code in used:
             code = self.ids.code()
         return code
 
     # -- writing
 
-    def update(self, table: Table, row: Row, public: Body, hidden: Body | None = None) -> Record:
-        """Replace a record by its next version."""
-        return self.create(
-            table, row.record.id, public, row.hidden if hidden is None else hidden, row=row
-        )
+    def update(self, row: Row, public: Body, hidden: Body | None = None) -> Row:
+        """Replace a record by its next version, which is returned."""
+        return self.create(row.table, public, row.hidden if hidden is None else hidden, row=row)
 
     def create(
         self,
-        table: Table,
-        ident: str,
+        table: str,
         public: Body,
         hidden: Body,
         *,
         row: Row | None = None,
         created: int | None = None,
-    ) -> Record:
+    ) -> Row:
         """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next
         version of that.
         """
+        ident = public["id"]
         before, earlier = row, self._versions.get(ident)
         if earlier is not None:
             before = earlier[1]
         if created is None:
             created = self.now
-        record = table.prepare(ident, public, hidden, before, created)
-        self._versions[ident] = table.name, before, Row(record, public, hidden)
-        return record
+        record = self.store.tables[table].prepare(ident, public, hidden, before, created)
+        made = Row(table, record, public, hidden)
+        self._versions[ident] = table, before, made
+        return made
 
-    def drop(self, table: Table, row: Row) -> None:
+    def drop(self, row: Row) -> None:
         """Delete a record.
 
         The step drops the stored version; one that only the draft has leaves no trace.
@@ -120,7 +118,7 @@ class Draft:
         if version is not None:
             stored = version[1]
         if stored is not None:
-            self._versions[row.id] = table.name, stored, None
+            self._versions[row.id] = row.table, stored, None
 
     def at(self, due: int, job: str, subject: str) -> None:
         """Set a timer: a job for a record at an instant (ms)."""
@@ -148,54 +146,34 @@ class Draft:
     # -- events
 
     def emit_change(
-        self,
-        table: Table,
-        record: Record,
-        change: str,
-        project: str | None,
-        extras: Extras = NO_EXTRAS,
+        self, row: Row, change: str, extras: Extras = NO_EXTRAS, project: str | None = None
     ) -> None:
         """Raise the events of a change that moves no state, such as `updated` (`x-change`
         of the contract).
         """
-        self.emit(
-            self.sandbox.rules.changes.get((table.spec.schema, change), ()),
-            table,
-            record,
-            project,
-            extras,
-        )
+        schema = self.store.tables[row.table].spec.schema
+        self.emit(self.sandbox.rules.changes.get((schema, change), ()), row, extras, project)
 
-    def emit_move(
-        self,
-        table: Table,
-        record: Record,
-        move: Move | None,
-        project: str | None = None,
-        *names: str,
-    ) -> None:
+    def emit_move(self, row: Row, move: Move | None, *names: str) -> None:
         """Raise the events of a move, if there is one, with these hidden members and the
         previous status.
         """
         if move is not None:
             extras = moved_from(None if move.from_ == "new" else move.from_, *names)
-            self.emit(move.events, table, record, project, extras)
+            self.emit(move.events, row, extras)
 
     def emit(
-        self,
-        types: tuple[str, ...],
-        table: Table,
-        record: Record,
-        project: str | None,
-        extras: Extras,
+        self, types: tuple[str, ...], row: Row, extras: Extras, project: str | None = None
     ) -> None:
-        """Raise events of these types about a record."""
+        """Raise events of these types about a record, of its project unless told otherwise."""
         if types and self.sandbox.origin.raises_events:
-            resource = record.public if table.is_plain else self.store.shown(table, record)
+            record = row.record
+            resource = self.store.shown(row.table, record)
             hidden = record.hidden if extras.names else b""
+            of = project or row.project
             for type_ in types:
                 self.raise_event(
-                    self.event(type_, record.id, project, resource, hidden=hidden, extras=extras)
+                    self.event(type_, row.id, of, resource, hidden=hidden, extras=extras)
                 )
 
     def event(
@@ -234,9 +212,7 @@ class Draft:
             if webhooks:
                 self.open_deliveries(webhooks, event, test=False)
 
-    def open_deliveries(
-        self, webhooks: Sequence[Body], event: Event, *, test: bool
-    ) -> list[Record]:
+    def open_deliveries(self, webhooks: Sequence[Body], event: Event, *, test: bool) -> list[Row]:
         """Add the deliveries of an event, which share its payload.
 
         They are due at once, but for a test.
@@ -259,7 +235,7 @@ class Draft:
             )
             if not test:
                 self.at(self.now, job_for(self.sandbox, webhook["url"]), ident)
-            opened.append(self.create(self.store.webhook_logs, ident, public, hidden))
+            opened.append(self.create("webhook_logs", public, hidden))
         self._opened += opened
         return opened
 
@@ -292,8 +268,9 @@ class Draft:
         """Drop the oldest deliveries, which make room for new ones."""
         table = self.store.webhook_logs
         if self._opened:
-            for record in outgoing(table, self._opened, self.lifecycle("WebhookLogEntry")):
-                self.drop(table, table.parse(record))
+            coming = [row.record for row in self._opened]
+            for record in outgoing(table, coming, self.lifecycle("WebhookLogEntry")):
+                self.drop(table.parse(record))
 
     def _step(self, saved: Saved | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""

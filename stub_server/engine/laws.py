@@ -63,7 +63,7 @@ def _figures(inspected: Inspected, table: Table, row: Row) -> str:
         sums[project, "plans"] += 1
     elif table.name == "subscriptions":
         members[project, "total"].add(row.public["customerId"])
-        if row.public["status"] in inspected.running:
+        if row.status in inspected.running:
             members[project, "active"].add(row.public["customerId"])
     else:
         expected = {
@@ -73,7 +73,7 @@ def _figures(inspected: Inspected, table: Table, row: Row) -> str:
             "active_subscribers": len(members[row.id, "active"]),
             "total_subscribers": len(members[row.id, "total"]),
         }
-        shown = inspected.store.shown_row(table, row)
+        shown = inspected.store.shown_row(row)
         for name, number in expected.items():
             if shown[name] != number:
                 return f"shows {name} {shown[name]}, not {number}"
@@ -127,13 +127,13 @@ def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
         return f"its period ends at {public['current_period_end']}, not at {end}"
     for ident in hidden["dispute"]["orders"] if has_dispute(hidden) else ():
         disputed = store.orders.open(ident)
-        if disputed is None or disputed.public["status"] != "disputed":
+        if disputed is None or disputed.status != "disputed":
             return f"waits for the dispute of order {ident}, which is not disputed"
     return ""
 
 
 def _one_each(inspected: Inspected, table: Table, row: Row) -> str:
-    if row.public["status"] not in inspected.running:
+    if row.status not in inspected.running:
         return ""
     kept = row.public["customerId"], row.public["planId"]
     other = inspected.subscribers.setdefault(kept, row.id)
@@ -153,7 +153,7 @@ def _times(inspected: Inspected, table: Table, row: Row) -> str:
 
 def _contract(inspected: Inspected, table: Table, row: Row) -> str:
     try:
-        table.validate(inspected.store.shown_row(table, row))
+        table.validate(inspected.store.shown_row(row))
     except Exception as error:  # the check may raise anything, and all of it is a violation
         return f"does not fit: {error}"
     return ""

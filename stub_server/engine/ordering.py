@@ -1,7 +1,7 @@
 """New orders. `closing.py` ends them, `billing.py` has their payments."""
 
 from ..core.clock import SECOND
-from ..core.record import Record
+from ..core.record import Row
 from ..domain import orders, subscriptions
 from ..domain.orders import NewOrder
 from .billing import pay
@@ -11,27 +11,27 @@ from .draft import Draft
 AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
 
 
-def buy(draft: Draft, new: NewOrder) -> Record:
+def buy(draft: Draft, new: NewOrder) -> Row:
     """A buyer's order.
 
     A card pays it in the same step, unless it is refused or by a magic value.
     """
-    record = place(draft, new)
+    order = place(draft, new)
     if new.method == subscriptions.CHARGED:
-        row = draft.get(draft.store.orders, record.id)
-        if orders.magic_for(row.public, row.hidden).is_prompt and is_payable(draft, row):
-            return pay(draft, row)
-    return record
+        magic = orders.magic_for(order.public, order.hidden)
+        if magic.is_prompt and is_payable(draft, order):
+            return pay(draft, order)
+    return order
 
 
-def place(draft: Draft, new: NewOrder) -> Record:
+def place(draft: Draft, new: NewOrder) -> Row:
     """A new order, with the timers that end or pay it."""
     store, now = draft.store, draft.now
     behaviour = _behaviour_of(draft, new.customer_id)
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     if magic.fails:
         new = new._replace(refused=orders.DEFAULT_FAILURE[new.method])
-    code, ident = draft.code_for(store.orders), new.ident or draft.ids.uuid()
+    code, ident = draft.code_for("orders"), new.ident or draft.ids.uuid()
     life = new.life if magic.life is None else magic.life
     expires = now + (orders.life(new.method, now) if life is None else life)
     seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url
@@ -39,13 +39,13 @@ def place(draft: Draft, new: NewOrder) -> Record:
     public, hidden = orders.new_order(new, ident, code, transaction, now)
     if behaviour is not None:
         hidden["behaviour"] = behaviour
-    record = draft.create(store.orders, ident, public, hidden)
+    order = draft.create("orders", public, hidden)
     moved = draft.lifecycle("Order").find("new", public["status"])
-    draft.emit_move(store.orders, record, moved, hidden["projectId"], *IN_EVENTS)
+    draft.emit_move(order, moved, *IN_EVENTS)
     if new.refused is None:
         draft.at(expires, "order.expire", ident)
         _set_timers(draft, ident, new.method, magic)
-    return record
+    return order
 
 
 def _set_timers(draft: Draft, ident: str, method: str, magic: orders.Magic) -> None:
@@ -63,15 +63,14 @@ def _set_timers(draft: Draft, ident: str, method: str, magic: orders.Magic) -> N
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     """How the customer was set to pay this order."""
-    table = draft.store.customers
-    record = table.find(customer_id)  # one that the draft creates has none
+    record = draft.store.customers.find(customer_id)  # one that the draft creates has none
     if record is None or b"behaviour" not in record.hidden:
         return None
-    row = draft.open(table, customer_id)
+    row = draft.open("customers", customer_id)
     if row is None or "behaviour" not in row.hidden:
         return None
     hidden = orders.used_up(row.hidden)
     if hidden is not row.hidden:
-        draft.update(table, row, row.public, hidden)
+        draft.update(row, row.public, hidden)
     payment: str = row.hidden["behaviour"]["payment"]
     return payment

@@ -7,7 +7,7 @@ is due later by that time.
 
 from ..core.clock import iso, parse_iso
 from ..core.money import cents
-from ..core.record import Record, Row
+from ..core.record import Row
 from ..domain import boleto, orders, payments, subscriptions
 from ..domain.customers import as_buyer
 from ..domain.lifecycle import legal, move
@@ -19,11 +19,10 @@ from .draft import Draft
 
 def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
-    if row.public["status"] == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
-        move(draft.lifecycle("Subscription"), row.public["status"], "active")
+    if row.status == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
+        move(draft.lifecycle("Subscription"), row.status, "active")
         public = subscriptions.activated(row.public, row.hidden, draft.now)
-        billing.change_subscription(draft, row, public)
-        billing.schedule(draft, row.id, public, row.hidden)
+        billing.schedule(draft, billing.change_subscription(draft, row, public))
 
 
 def renew(draft: Draft, row: Row) -> None:
@@ -55,16 +54,13 @@ def end_period(draft: Draft, row: Row) -> None:
     waits = subscriptions.has_dispute(hidden) and not public["cancel_at_period_end"]
     if subscriptions.period_end(hidden) > draft.now or waits:
         if len(hidden["paid_by"]) > 1 and subscriptions.running_end(hidden) <= draft.now:
-            draft.update(
-                draft.store.subscriptions, row, *subscriptions.rolled(public, hidden, draft.now)
-            )
+            draft.update(row, *subscriptions.rolled(public, hidden, draft.now))
     elif public["cancel_at_period_end"]:
         billing.end_subscription(draft, row, "canceled")
     else:
         move(draft.lifecycle("Subscription"), public["status"], "past_due")
         public = subscriptions.past_due(public, draft.now)
-        billing.change_subscription(draft, row, public)
-        billing.schedule(draft, row.id, public, hidden)
+        billing.schedule(draft, billing.change_subscription(draft, row, public))
 
 
 def end_grace(draft: Draft, row: Row) -> None:
@@ -80,7 +76,7 @@ def charge_again(draft: Draft, row: Row) -> None:
     if not _is_late(row) or row.public["paymentMethod"] != subscriptions.CHARGED:
         return
     # past due since it was not paid
-    last = draft.get(draft.store.orders, row.hidden["renewal_order"])
+    last = draft.get("orders", row.hidden["renewal_order"])
     is_due = draft.now in subscriptions.attempts(row.public, row.hidden)
     is_new = parse_iso(last.public["createdAt"]) == draft.now
     if is_due and not closing.is_payable(draft, last) and not is_new:
@@ -93,22 +89,21 @@ def end_suspension(draft: Draft, row: Row) -> None:
         return
     since = max(_suspended_at(draft, row), parse_iso(row.public["createdAt"]))
     hidden = subscriptions.reactivated(row.hidden, since, draft.now)
-    postpone(draft, Row(row.record, row.public, hidden), draft.now - since)
+    postpone(draft, row._replace(hidden=hidden), draft.now - since)
 
 
 def _is_late(row: Row) -> bool:
-    return row.public["status"] == "past_due" and not subscriptions.has_dispute(row.hidden)
+    return row.status == "past_due" and not subscriptions.has_dispute(row.hidden)
 
 
-def _charge(draft: Draft, order: Record) -> None:
+def _charge(draft: Draft, order: Row) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
-    charged = draft.get(draft.store.orders, order.id)
-    magic = orders.magic_for(charged.public, charged.hidden)
-    if closing.is_payable(draft, charged) and not magic.refuses:
-        billing.pay(draft, charged)
+    magic = orders.magic_for(order.public, order.hidden)
+    if closing.is_payable(draft, order) and not magic.refuses:
+        billing.pay(draft, order)
 
 
-def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
+def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
     """The order of a subscription's next period. With the name of a move, the subscription raises
     its events.
 
@@ -138,10 +133,10 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Record:
     public = row.public | {"lastOrderId": order.id, "updatedAt": iso(draft.now)}
     hidden = row.hidden
     is_early = subscriptions.renewal_at(row.public, hidden) > draft.now
-    if closing.is_payable(draft, draft.get(store.orders, order.id)) or not is_early:
+    if closing.is_payable(draft, order) or not is_early:
         hidden = hidden | {"renewal_order": order.id}  # else the regular bill is still to come
     if name is None:
-        draft.update(store.subscriptions, row, public, hidden)
+        draft.update(row, public, hidden)
     else:
         billing.change_subscription(draft, row, public, hidden, name)
     return order
@@ -154,8 +149,8 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
     """
     if orders.magic_of(email).refunds is None:
         return False
-    last = draft.open(draft.store.orders, row.public["lastOrderId"])
-    return last is not None and last.public["status"] == "refunded"
+    last = draft.open("orders", row.public["lastOrderId"])
+    return last is not None and last.status == "refunded"
 
 
 # -- later and going on
@@ -167,22 +162,21 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
     if wait:
         ended = subscriptions.grace_end(public, hidden)
         public, hidden = subscriptions.postponed(public, hidden, draft.now, wait)
-        draft.update(draft.store.subscriptions, row, public, hidden)
-        bill = draft.open(draft.store.orders, hidden["renewal_order"])
+        row = draft.update(row, public, hidden)
+        bill = draft.open("orders", hidden["renewal_order"])
         if bill is not None and closing.is_payable(draft, bill):
             ends = orders.expires_at(bill.public) + subscriptions.grace_end(public, hidden) - ended
             due = boleto.closes_at(subscriptions.period_end(hidden))
             moved = orders.postponed(bill.public, iso(ends), iso(due), iso(draft.now))
-            draft.update(draft.store.orders, bill, moved)
+            draft.update(bill, moved)
             draft.at(ends, "order.expire", bill.id)
-    billing.schedule(draft, row.id, public, hidden)
+    billing.schedule(draft, row)
 
 
 def resume(draft: Draft, row: Row) -> None:
     """Do not cancel it at the end of the period after all, and set its timers again."""
     public = subscriptions.resumed(row.public, row.hidden, draft.now)
-    draft.update(draft.store.subscriptions, row, public)
-    billing.schedule(draft, row.id, public, row.hidden)
+    billing.schedule(draft, draft.update(row, public))
 
 
 def _suspended_at(draft: Draft, row: Row) -> int:
@@ -195,46 +189,44 @@ def _suspended_at(draft: Draft, row: Row) -> int:
 # -- disputes: a chargeback of a card, or the MED of a PIX payment
 
 
-def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> Record:
+def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> Row:
     """The payer takes the payment back, in full or part (cents), until it is decided.
 
     Raises Conflict.
     """
-    moved = legal(draft.lifecycle("Order"), row.public["status"], "disputed")
+    moved = legal(draft.lifecycle("Order"), row.status, "disputed")
     public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
-    record = closing.change_order(draft, row, moved, public)
+    order = closing.change_order(draft, row, moved, public)
     paid_for = _subscription_of(draft, row)
     if paid_for is not None and billing.is_running(draft, paid_for):
         hidden = subscriptions.disputed(paid_for.hidden, row.id, draft.now)
-        draft.update(draft.store.subscriptions, paid_for, paid_for.public, hidden)
-    return record
+        draft.update(paid_for, paid_for.public, hidden)
+    return order
 
 
-def win(draft: Draft, row: Row) -> Record:
+def win(draft: Draft, row: Row) -> Row:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
     payments.check_disputed(row.public)
-    moved = legal(draft.lifecycle("Order"), row.public["status"], "paid", "won")
-    record = closing.change_order(
-        draft, row, moved, payments.won(row.public, row.hidden, draft.now)
-    )
+    moved = legal(draft.lifecycle("Order"), row.status, "paid", "won")
+    order = closing.change_order(draft, row, moved, payments.won(row.public, row.hidden, draft.now))
     _release(draft, row)
-    return record
+    return order
 
 
-def lose(draft: Draft, row: Row) -> Record:
+def lose(draft: Draft, row: Row) -> Row:
     """The disputed amount goes back as by a refund, however long ago it was paid.
 
     Raises Conflict.
     """
     payments.check_disputed(row.public)
     amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
-    record = billing.give_back(draft, row, amount, "lost")
+    order = billing.give_back(draft, row, amount, "lost")
     _release(draft, row)
-    return record
+    return order
 
 
 def _subscription_of(draft: Draft, order: Row) -> Row | None:
-    return draft.open(draft.store.subscriptions, order.hidden["subscriptionId"])
+    return draft.open("subscriptions", order.hidden["subscriptionId"])
 
 
 def _release(draft: Draft, order: Row) -> None:
@@ -245,11 +237,11 @@ def _release(draft: Draft, order: Row) -> None:
     if row is None or not subscriptions.has_dispute(row.hidden):
         return
     hidden = subscriptions.released(row.hidden, order.id)
-    record = draft.update(draft.store.subscriptions, row, row.public, hidden)
+    released = draft.update(row, row.public, hidden)
     if subscriptions.has_dispute(hidden) or not billing.is_running(draft, row):
         return
     begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(hidden))
     until = draft.now
-    if billing.is_project(draft, row.public["projectId"], "paused"):
+    if billing.is_project(draft, row, "paused"):
         until = _suspended_at(draft, row)
-    postpone(draft, Row(record, row.public, hidden), max(0, until - begins))
+    postpone(draft, released, max(0, until - begins))

@@ -42,10 +42,8 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
     if table is not None and record is not None:
         row = table.parse(record)
         around = {name: row.hidden.get(name, value) for name, value in around.items()}
-        project = row.public.get("projectId", row.hidden.get("projectId"))
-        if table.name == "projects":
-            project = record.id
-        subject, resource = record.id, draft.store.shown(table, record)
+        project = row.project
+        subject, resource = record.id, draft.store.shown(table.name, record)
     return draft.event(
         event_type, subject, project, resource, extras=Extras(others=tuple(around.items()))
     )

@@ -164,22 +164,21 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
 
 def _expire(draft: Draft, row: Row) -> None:
     if row.hidden["renewal"]:  # it waits with its subscription
-        renewed = draft.open(draft.store.subscriptions, row.hidden["subscriptionId"])
+        renewed = draft.open("subscriptions", row.hidden["subscriptionId"])
         if renewed is not None and subscriptions.has_dispute(renewed.hidden):
             return
-        if billing.is_project(draft, row.hidden["projectId"], "paused"):
+        if billing.is_project(draft, row, "paused"):
             return
     if orders.expires_at(row.public) <= draft.now:
         closing.expire(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
-    table = draft.store.api_keys
-    row = draft.open(table, subject)
+    row = draft.open("api_keys", subject)
     if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
         return
-    record = draft.update(table, row, row.public | {"is_active": False})
-    resources.key_moved(draft, record, "active", "expired")
+    key = draft.update(row, row.public | {"is_active": False})
+    resources.key_moved(draft, key, "active", "expired")
 
 
 def _call_off(draft: Draft, subject: str) -> None:
@@ -188,7 +187,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     states = draft.states("WebhookLogEntry", "open")
     waiting = _rows_in(table, "webhookId", subject, states)
     for row in draft.some(waiting, CALLING_OFF, subject, MOST_CHANGED):
-        draft.update(table, row, deliveries.called_off(row.public, iso(draft.now)))
+        draft.update(row, deliveries.called_off(row.public, iso(draft.now)))
 
 
 def _close_project(draft: Draft, subject: str) -> None:
@@ -244,7 +243,7 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         # Most have been paid long before they would expire: those are not even parsed.
         if draft.store.orders.is_in(subject, "status", draft.states("Order", states)):
-            row = draft.get(draft.store.orders, subject)
+            row = draft.get("orders", subject)
             action(draft, row)
 
     return job
@@ -252,8 +251,8 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
 
 def _on_subscription(action: Callable[[Draft, Row], object]) -> Job:
     def job(draft: Draft, subject: str) -> None:
-        row = draft.open(draft.store.subscriptions, subject)
-        if row is not None and not billing.is_project(draft, row.public["projectId"], "paused"):
+        row = draft.open("subscriptions", subject)
+        if row is not None and not billing.is_project(draft, row, "paused"):
             action(draft, row)
 
     return job

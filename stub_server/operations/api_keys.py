@@ -79,7 +79,7 @@ def get_merchant_by_public_key(work: Work, public_key: str) -> Reply:
 
 
 async def list_api_keys(work: Work, query: Body) -> Reply:
-    return await list_reply(work, work.store.api_keys, query, "API keys retrieved.", "api_keys")
+    return await list_reply(work, "api_keys", query, "API keys retrieved.")
 
 
 def create_api_key(work: Work, body: Body) -> Reply:
@@ -95,7 +95,7 @@ def create_api_key(work: Work, body: Body) -> Reply:
     )
     hidden["user_id"] = work.who.identity.subject
     resources.add_key(draft, public, hidden)
-    sandboxes = work.server.sandboxes
+    sandboxes = work.sandboxes
     # a copy in which a request is tried leaves no trace
     if sandboxes.find(work.sandbox.name) is work.sandbox:
         sandboxes.add_keys(work.sandbox.name, (hidden["digest"], public_key))
@@ -106,21 +106,19 @@ def create_api_key(work: Work, body: Body) -> Reply:
 
 
 def update_api_key(work: Work, ident: str, body: Body) -> Reply:
-    table = work.store.api_keys
-    row = work.open_allowed(table, ident, "API key")
+    row = work.open_allowed("api_keys", ident, "API key")
     rules.check_update(work.who.may, row, body)
     projects = None
     if "allowed_projects" in body:
         projects = _projects(work, body["allowed_projects"])
     work.trace.warn(rules.warnings(body, work.now))
     public, hidden = rules.changed_key(row, body, projects, work.now)
-    record = resources.change_key(work.draft, row, public, hidden)
-    return reply.enveloped("API key updated.", "api_key", work.store.shown(table, record))
+    record = resources.change_key(work.draft, row, public, hidden).record
+    return reply.enveloped("API key updated.", "api_key", work.store.shown("api_keys", record))
 
 
 def delete_api_key(work: Work, ident: str) -> Reply:
-    table = work.store.api_keys
-    row = work.open_allowed(table, ident, "API key")
+    row = work.open_allowed("api_keys", ident, "API key")
     resources.drop_key(work.draft, row)
     return reply.message("API key deleted.")
 

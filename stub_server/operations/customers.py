@@ -12,7 +12,7 @@ from ..server.work import Work
 
 
 async def list_customers(work: Work, query: Body) -> Reply:
-    return await list_reply(work, work.store.customers, query, "Customers retrieved.", "customers")
+    return await list_reply(work, "customers", query, "Customers retrieved.")
 
 
 def create_customer(work: Work, body: Body) -> Reply:
@@ -20,7 +20,7 @@ def create_customer(work: Work, body: Body) -> Reply:
     ident = public["id"] = work.draft.ids.uuid()
     projects = work.who.projects
     hidden = None if projects is None else {"made_by": restriction(projects)}
-    record = resources.add(work.draft, "customers", public, hidden)
+    record = resources.add(work.draft, "customers", public, hidden).record
     work.trace.warn(warnings_for(public["phones"], public["address"]))
     return reply.enveloped("Customer created.", "customer", record.public).created(
         work, f"/v2/customers/{ident}"
@@ -36,7 +36,7 @@ def update_customer(work: Work, ident: str, body: Body) -> Reply:
     """Absent fields stay, maps are replaced whole."""
     row = work.store.customers.parse(_found(work, ident))
     public = rules.changed_customer(row.public, body, work.now_text)
-    record = resources.change(work.draft, work.store.customers, row, public)
+    record = resources.change(work.draft, row, public).record
     if "phones" in body or "address" in body:
         work.trace.warn(warnings_for(public["phones"], public["address"]))
     return reply.enveloped("Customer updated.", "customer", record.public)
@@ -44,7 +44,7 @@ def update_customer(work: Work, ident: str, body: Body) -> Reply:
 
 def _found(work: Work, ident: str) -> Record:
     """The customer, if the caller sees it. Raises NotFound."""
-    record = work.find(work.store.customers, ident, "customer")
+    record = work.find("customers", ident, "customer")
     if not work.sees_customer(ident):
         raise work.not_found("customer")
     return record

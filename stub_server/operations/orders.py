@@ -1,7 +1,7 @@
 """Orders: a purchase of one plan of one project."""
 
 from ..contract.formats import end_of_range
-from ..core.record import Body, Record
+from ..core.record import Body, Row
 from ..domain import customers as customer_rules
 from ..domain import orders as rules
 from ..domain.places import warnings_for
@@ -16,15 +16,14 @@ SIMULATED = b"x-sandbox-simulated"
 
 
 async def list_orders(work: Work, query: Body) -> Reply:
-    table = work.store.orders
-    found = query_of(work, table, query, handled=_HANDLED)
+    found = query_of(work, "orders", query, handled=_HANDLED)
     if "paid_since" in query or "paid_until" in query:
         found.between = (
             "paid_at",
             end_of_range(query, "paid_since"),
             end_of_range(query, "paid_until"),
         )
-    return await listed(work, table, found, "Orders retrieved.", "orders")
+    return await listed(work, "orders", found, "Orders retrieved.")
 
 
 def create_order(work: Work, body: Body) -> Reply:
@@ -36,7 +35,7 @@ def create_pix_order(work: Work, body: Body) -> Reply:
 
 
 def get_order(work: Work, ident: str) -> Reply:
-    return reply.bare(work.find_allowed(work.store.orders, ident, "order").public)
+    return reply.bare(work.find_allowed("orders", ident, "order").public)
 
 
 def _create(work: Work, body: Body, method: str) -> Reply:
@@ -60,18 +59,16 @@ def _create(work: Work, body: Body, method: str) -> Reply:
         warnings += ("customer_differs",)
     work.trace.warn(warnings)
     customer_id = ident or _customer(work, buyer, plan["projectId"])
-    record = ordering.buy(draft, rules.NewOrder(body, buyer, customer_id, method, copy_only))
-    return _created(work, record, buyer["email"])
+    order = ordering.buy(draft, rules.NewOrder(body, buyer, customer_id, method, copy_only))
+    return _created(work, order, buyer["email"])
 
 
-def _created(work: Work, record: Record, email: str) -> Reply:
+def _created(work: Work, order: Row, email: str) -> Reply:
     """The reply with a new order; a header names the magic value that governs it."""
-    answer = reply.bare(record.public).created(work, f"/v2/orders/{record.id}")
+    answer = reply.bare(order.record.public).created(work, f"/v2/orders/{order.id}")
     simulated = rules.magic_of(email).name
-    if b"behaviour" in record.hidden:  # the member, or a text of the buyer's metadata
-        behaviour = work.store.orders.parse(record).hidden.get("behaviour")
-        if behaviour is not None:
-            simulated = f"behaviour:{behaviour}"
+    if "behaviour" in order.hidden:
+        simulated = f"behaviour:{order.hidden['behaviour']}"
     if simulated:
         answer.headers.append((SIMULATED, simulated.encode()))
     return answer

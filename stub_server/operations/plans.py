@@ -10,34 +10,32 @@ from ..server.work import Work
 
 
 async def list_plans(work: Work, query: Body) -> Reply:
-    return await list_reply(work, work.store.plans, query, "Plans retrieved.", "plans")
+    return await list_reply(work, "plans", query, "Plans retrieved.")
 
 
 def create_plan(work: Work, body: Body) -> Reply:
-    store = work.store
     public = rules.new_plan(body, work.defaults("Plan"), work.now_text)
     work.trace.warn(rules.plan_warnings(body))
     rules.check_open(work.project_named(public["projectId"]), "projectId")
     ident = public["id"] = work.draft.ids.uuid()
-    record = resources.add(work.draft, "plans", public)
-    shown = store.shown(store.plans, record)
+    record = resources.add(work.draft, "plans", public).record
+    shown = work.store.shown("plans", record)
     return reply.enveloped("Plan created.", "plan", shown).created(work, f"/v2/plans/{ident}")
 
 
 def get_plan(work: Work, ident: str) -> Reply:
-    table = work.store.plans
-    return reply.enveloped(
-        "Plan retrieved.", "plan", work.store.shown(table, work.find_allowed(table, ident, "plan"))
-    )
+    record = work.find_allowed("plans", ident, "plan")
+    return reply.enveloped("Plan retrieved.", "plan", work.store.shown("plans", record))
 
 
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
-    store = work.store
     row = _changeable(work, ident)
-    public = rules.changed_plan(row.public, body, store.running("planId", ident), work.now_text)
-    record = resources.change(work.draft, store.plans, row, public)
+    public = rules.changed_plan(
+        row.public, body, work.store.running("planId", ident), work.now_text
+    )
+    record = resources.change(work.draft, row, public).record
     work.trace.warn(rules.plan_warnings(row.public | body))
-    return reply.enveloped("Plan updated.", "plan", work.store.shown(store.plans, record))
+    return reply.enveloped("Plan updated.", "plan", work.store.shown("plans", record))
 
 
 async def delete_plan(work: Work, ident: str) -> Reply:
@@ -49,14 +47,14 @@ async def delete_plan(work: Work, ident: str) -> Reply:
     payable = work.lifecycle("Order").sets["payable"]
     pending = sum(store.orders.count("planId+status", (ident, status)) for status in payable)
     rules.check_unused(running, pending, late)
-    work.draft.emit_change(store.plans, row.record, "deleted", row.public["projectId"])
-    work.draft.drop(store.plans, row)
+    work.draft.emit_change(row, "deleted")
+    work.draft.drop(row)
     resources.clear_plan(work.draft, ident)
     return reply.message("Plan deleted.")
 
 
 def _changeable(work: Work, ident: str) -> Row:
     """The plan. Raises NotFound, Forbidden, or Conflict if its project is archived."""
-    row = work.open_allowed(work.store.plans, ident, "plan")
+    row = work.open_allowed("plans", ident, "plan")
     rules.check_open(work.project_named(row.public["projectId"]), "projectId")
     return row

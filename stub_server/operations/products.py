@@ -11,11 +11,10 @@ from ..server.work import Work
 
 
 async def list_products(work: Work, query: Body) -> Reply:
-    table = work.store.products
-    found = query_of(work, table, query, handled=("planId",))
+    found = query_of(work, "products", query, handled=("planId",))
     if "planId" in query:
         found.only("plans", query["planId"].lower())
-    return await listed(work, table, found, "Products retrieved.", "products")
+    return await listed(work, "products", found, "Products retrieved.")
 
 
 def create_product(work: Work, body: Body) -> Reply:
@@ -24,32 +23,32 @@ def create_product(work: Work, body: Body) -> Reply:
     public["planIds"] = _plans(work, public)
     rules.check_open(project, "projectId")
     ident = public["id"] = work.draft.ids.uuid()
-    record = resources.add(work.draft, "products", public)
+    record = resources.add(work.draft, "products", public).record
     return reply.enveloped("Product created.", "product", record.public).created(
         work, f"/v2/products/{ident}"
     )
 
 
 def get_product(work: Work, ident: str) -> Reply:
-    record = work.find_allowed(work.store.products, ident, "product")
+    record = work.find_allowed("products", ident, "product")
     return reply.enveloped("Product retrieved.", "product", record.public)
 
 
 def update_product(work: Work, ident: str, body: Body) -> Reply:
-    row = work.open_allowed(work.store.products, ident, "product")
+    row = work.open_allowed("products", ident, "product")
     public = row.public | body | {"updatedAt": work.now_text}
     if "planIds" in body:
         public["planIds"] = _plans(work, public)
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.change(work.draft, work.store.products, row, public)
+    record = resources.change(work.draft, row, public).record
     return reply.enveloped("Product updated.", "product", record.public)
 
 
 def delete_product(work: Work, ident: str) -> Reply:
-    row = work.open_allowed(work.store.products, ident, "product")
+    row = work.open_allowed("products", ident, "product")
     rules.check_open(work.project_named(row.public["projectId"]), "projectId")
-    work.draft.emit_change(work.store.products, row.record, "deleted", row.public["projectId"])
-    work.draft.drop(work.store.products, row)
+    work.draft.emit_change(row, "deleted")
+    work.draft.drop(row)
     return reply.message("Product deleted.")
 
 

@@ -19,10 +19,8 @@ from ..server.work import Work
 
 
 async def list_projects(work: Work, query: Body) -> Reply:
-    table = work.store.projects
-    return await lists.listed(
-        work, table, query_of(work, table, query), "Projects retrieved.", "projects", in_data=True
-    )
+    found = query_of(work, "projects", query)
+    return await lists.listed(work, "projects", found, "Projects retrieved.", in_data=True)
 
 
 def create_project(work: Work, body: Body) -> Reply:
@@ -33,32 +31,29 @@ def create_project(work: Work, body: Body) -> Reply:
     public, hidden = rules.new_project(
         body, work.defaults("Project"), ident, work.who.identity.subject, work.now_text
     )
-    record = resources.add_project(work.draft, public, hidden)
+    record = resources.add_project(work.draft, public, hidden).record
     return _reply(work, record, "Project created.").created(work, f"/v2/projects/{ident}")
 
 
 def get_project(work: Work, ident: str) -> Reply:
-    return _reply(
-        work, work.find_allowed(work.store.projects, ident, "project"), "Project retrieved."
-    )
+    return _reply(work, work.find_allowed("projects", ident, "project"), "Project retrieved.")
 
 
 def update_project(work: Work, ident: str, body: Body) -> Reply:
     """A status in the body takes the same moves as the actions."""
     row = _open(work, ident)
     public, hidden, moved = rules.changed_project(row, body, work.lifecycle("Project"))
-    table, before = work.store.projects, row.public["status"]
+    before = row.status
     same = row.equals(public | {"status": before}, hidden)
     if moved is not None:
         hidden = resources.hidden_after(work.draft, hidden, moved)
-    record = row.record
     if not same or moved is not None:
-        record = work.draft.update(table, row, public, hidden)
+        row = work.draft.update(row, public, hidden)
     if not same:
-        work.draft.emit_change(table, record, "updated", ident, moved_from(before))
+        work.draft.emit_change(row, "updated", moved_from(before))
     if moved is not None:
-        resources.project_moved(work.draft, record, moved)
-    return _reply(work, record, "Project updated.")
+        resources.project_moved(work.draft, row, moved)
+    return _reply(work, row.record, "Project updated.")
 
 
 async def delete_project(work: Work, ident: str) -> Reply:
@@ -71,10 +66,10 @@ async def delete_project(work: Work, ident: str) -> Reply:
         orders += store.orders.count("projectId+status", (ident, status))
     running = store.running("projectId", ident)
     rules.check_idle(orders, running, late)
-    moved = work.lifecycle("Project").find(row.public["status"], "deleted")
-    work.draft.emit_move(store.projects, row.record, moved, ident)
+    moved = work.lifecycle("Project").find(row.status, "deleted")
+    work.draft.emit_move(row, moved)
     resources.clear_project(work.draft, ident)
-    work.draft.drop(store.projects, row)
+    work.draft.drop(row)
     return reply.value({"error": False, "data": {}, "message": "Project deleted."})
 
 
@@ -82,23 +77,23 @@ def update_project_status(work: Work, ident: str, body: Body) -> Reply:
     return _move(work, ident, body["status"], body)
 
 
-def activate_project(work: Work, ident: str, body: Body | None) -> Reply:
+def activate_project(work: Work, ident: str, body: Body) -> Reply:
     return _move(work, ident, "active", body)
 
 
-def suspend_project(work: Work, ident: str, body: Body | None) -> Reply:
+def suspend_project(work: Work, ident: str, body: Body) -> Reply:
     """It takes no orders, open ones stay payable, and its subscriptions are paused."""
     return _move(work, ident, "suspended", body)
 
 
-def archive_project(work: Work, ident: str, body: Body | None) -> Reply:
+def archive_project(work: Work, ident: str, body: Body) -> Reply:
     """Its pending orders are canceled, and its subscriptions end with their paid periods."""
     return _move(work, ident, "archived", body)
 
 
 async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
     store = work.store
-    archived = _open(work, ident).public["status"] == "archived"
+    archived = _open(work, ident).status == "archived"
     lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
     since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
@@ -157,18 +152,16 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
 
 
 def _open(work: Work, ident: str) -> Row:
-    return work.open_allowed(work.store.projects, ident, "project")
+    return work.open_allowed("projects", ident, "project")
 
 
-def _move(work: Work, ident: str, to: str, body: Body | None) -> Reply:
+def _move(work: Work, ident: str, to: str, body: Body) -> Reply:
     row = _open(work, ident)
-    record, moved = row.record, move(work.lifecycle("Project"), row.public["status"], to)
+    moved = move(work.lifecycle("Project"), row.status, to)
     if moved is not None:
-        record = resources.move_project(work.draft, row, moved, (body or {}).get("reason"))
-    return _reply(work, record, f"Project {to}.")
+        row = resources.move_project(work.draft, row, moved, body.get("reason"))
+    return _reply(work, row.record, f"Project {to}.")
 
 
 def _reply(work: Work, record: Record, message: str) -> Reply:
-    return reply.enveloped(
-        message, "project", work.store.shown(work.store.projects, record), in_data=True
-    )
+    return reply.enveloped(message, "project", work.store.shown("projects", record), in_data=True)

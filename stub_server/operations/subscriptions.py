@@ -17,8 +17,7 @@ _HANDLED = ("id", "orderId", "search", "next_billing_since", "next_billing_until
 
 
 async def list_subscriptions(work: Work, query: Body) -> Reply:
-    table = work.store.subscriptions
-    found = query_of(work, table, query, handled=_HANDLED)
+    found = query_of(work, "subscriptions", query, handled=_HANDLED)
     if "next_billing_since" in query or "next_billing_until" in query:
         low = iso_or_none(end_of_range(query, "next_billing_since"))
         high = iso_or_none(end_of_range(query, "next_billing_until"))
@@ -30,7 +29,7 @@ async def list_subscriptions(work: Work, query: Body) -> Reply:
         found.only("id", query["id"].lower())
     if "search" in query:
         found.only("id", *await _searched(work, query["search"]))
-    return await listed(work, table, found, "Subscriptions retrieved.", "subscriptions")
+    return await listed(work, "subscriptions", found, "Subscriptions retrieved.")
 
 
 async def _searched(work: Work, wanted: str) -> list[str]:

@@ -21,22 +21,20 @@ PATIENCE = 4.0  # seconds that a request waits for a receiver
 
 async def list_webhooks(work: Work, query: Body) -> Reply:
     """`event` keeps those that listen to that type."""
-    table = work.store.webhooks
-    wanted = query_of(work, table, query, handled=("event",))
+    wanted = query_of(work, "webhooks", query, handled=("event",))
     if "event" in query:
         wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
-    return await lists.listed(work, table, wanted, "Webhooks retrieved.", "webhooks")
+    return await lists.listed(work, "webhooks", wanted, "Webhooks retrieved.")
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
-    table = work.store.webhooks
     ident, key = work.draft.ids.uuid(), new_key(work.draft.ids.secret_bytes())
     public, hidden = rules.new_webhook(body, work.defaults("Webhook"), ident, key, work.now_text)
     _check_project(work, public["projectId"])
-    rules.check_room(len(table))
+    rules.check_room(len(work.store.webhooks))
     if work.request.is_foreign:
         hidden[rules.ABROAD] = True
-    work.draft.create(work.store.webhooks, public["id"], public, hidden)  # it raises no event
+    work.draft.create("webhooks", public, hidden)  # it raises no event
     answer = reply.message(
         "Webhook created.", webhook=public | {"signing_key": key}, warning=WARNING
     )
@@ -72,29 +70,28 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     hidden = row.hidden
     if public["url"] != row.public["url"]:
         hidden = hidden | {rules.ABROAD: work.request.is_foreign}
-    record = row.record
     if not row.equals(public, hidden):
-        record = work.draft.update(work.store.webhooks, row, public, hidden)
+        row = work.draft.update(row, public, hidden)
         if not public["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
-    return reply.enveloped("Webhook updated.", "webhook", record.public)
+    return reply.enveloped("Webhook updated.", "webhook", row.record.public)
 
 
 def delete_webhook(work: Work, ident: str) -> Reply:
     """Its open deliveries are called off, the history stays."""
-    work.draft.drop(work.store.webhooks, _open(work, ident))
+    work.draft.drop(_open(work, ident))
     work.draft.at(work.now, CALLING_OFF, ident)
     return reply.message("Webhook deleted.")
 
 
-def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = None) -> Reply:
+def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     """The old key signs as well until its grace ends."""
     row = _open(work, ident)
-    grace = (body or {}).get("grace_period_seconds", DAY // SECOND)
+    grace = body.get("grace_period_seconds", DAY // SECOND)
     key = new_key(work.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
-    work.draft.update(work.store.webhooks, row, public, hidden)
+    work.draft.update(row, public, hidden)
     if until > work.now:
         rest = f"The previous key signs as well until {iso(until)}."
     else:
@@ -106,10 +103,10 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body | None = N
     )
 
 
-async def send_test_webhook(work: Work, ident: str, body: Body | None = None) -> Reply:
+async def send_test_webhook(work: Work, ident: str, body: Body) -> Reply:
     """Answers after the one attempt, whatever came of it."""
     webhook = _open(work, ident)
-    event_type = (body or {}).get("event_type", TEST)
+    event_type = body.get("event_type", TEST)
     draft = work.draft
     if event_type == TEST:
         event = draft.event(TEST, ident, None, nothing_happened(ident))
@@ -118,21 +115,21 @@ async def send_test_webhook(work: Work, ident: str, body: Body | None = None) ->
         entry = work.server.document.events[event_type]
         found = newest(draft, event_type, entry, webhook.public["projectId"])
         event = sample(draft, event_type, entry, next(iter(found), None))
-    with work.server.waiting.take(work.sandbox.name):
+    with work.waiting():
         (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
         work.commit()
-        return await _attempt(work, webhook, work.store.webhook_logs.parse(opened), deliveries.TEST)
+        return await _attempt(work, webhook, opened, deliveries.TEST)
 
 
 async def list_logs_for_webhook(work: Work, ident: str, query: Body) -> Reply:
     _open(work, ident)
     return await list_reply(
-        work, work.store.webhook_logs, query | {"webhookId": ident}, "Deliveries retrieved.", "logs"
+        work, "webhook_logs", query | {"webhookId": ident}, "Deliveries retrieved.", "logs"
     )
 
 
 async def list_webhook_logs(work: Work, query: Body) -> Reply:
-    return await list_reply(work, work.store.webhook_logs, query, "Deliveries retrieved.", "logs")
+    return await list_reply(work, "webhook_logs", query, "Deliveries retrieved.", "logs")
 
 
 def get_webhook_log(work: Work, ident: str) -> Reply:
@@ -149,7 +146,7 @@ async def retry_webhook(work: Work, ident: str) -> Reply:
     retryable = work.lifecycle("WebhookLogEntry").sets["retryable"]
     deliveries.check_retryable(log.public, retryable, webhook_exists=webhook is not None)
     assert webhook is not None
-    with work.server.waiting.take(work.sandbox.name):
+    with work.waiting():
         return await _attempt(work, webhook, log, deliveries.MANUAL)
 
 
@@ -165,18 +162,18 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     outcome = await work.server.courier.send(
         work.sandbox, attempt, PATIENCE, is_foreign=work.request.is_foreign
     )
-    await do_due(work.sandbox, work.server.sandboxes.worker)
+    await do_due(work.sandbox, work.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.identity.merchant_id))
     public, hidden = conclude(work.draft, attempt, outcome, trigger)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
 
 
 def _open(work: Work, ident: str) -> Row:
-    return work.open_allowed(work.store.webhooks, ident, "webhook")
+    return work.open_allowed("webhooks", ident, "webhook")
 
 
 def _open_log(work: Work, ident: str) -> Row:
-    return work.open_allowed(work.store.webhook_logs, ident, "delivery")
+    return work.open_allowed("webhook_logs", ident, "delivery")
 
 
 def _check_project(work: Work, project_id: str | None) -> None:

@@ -35,19 +35,20 @@ def pagination(page: int, limit: int, total: int) -> Body:
 
 
 async def listed(
-    work: Work, table: Table, query: Query, message: str, member: str, *, in_data: bool = False
+    work: Work, name: str, query: Query, message: str, member: str = "", *, in_data: bool = False
 ) -> Reply:
-    """`{error, message, <member>: [...], pagination}`; `in_data` both are in `data`, as in
-    `enveloped`.
+    """`{error, message, <member>: [...], pagination}` of a table, called like it unless a `member`
+    is named; `in_data` both are in `data`, as in `enveloped`.
 
     A key with `allowed_projects` sees only what belongs to those projects. The records are not
     joined: the journal refers to the parts, which the store has anyway.
     """
     projects = None if work.caller is None else work.caller.projects
+    table = work.store.tables[name]
     if projects is not None:
-        if table.name == "projects":
+        if name == "projects":
             query.only("id", *projects)
-        elif table.name == "customers":
+        elif name == "customers":
             query.only("id", *work.store.customers_of(projects))
         elif "projectId" in table.views.parts:
             query.only("projectId", *projects)
@@ -55,10 +56,10 @@ async def listed(
     if table.is_plain:
         shown = [record.public for record in records]
     else:
-        shown = [work.store.shown(table, record) for record in records]
+        shown = [work.store.shown(name, record) for record in records]
     rows = [b","] * max(0, 2 * len(shown) - 1)
     rows[::2] = shown
-    before, after = shape = around(message, member, in_data)
+    before, after = shape = around(message, member or name, in_data)
     page = orjson.dumps(pagination(query.page, query.limit, total))
     return Reply(
         200, (before, b"[", *rows, b'],"pagination":', page, after), shape if rows else None
@@ -94,9 +95,8 @@ async def accepted(work: Work, items: Sequence[T], accepts: Callable[[T], bool])
     return await work.in_slices(filtered(items, accepts))
 
 
-def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = ()) -> Query:
-    """A list's query parameters as a query of the store: each filter uses the index of the same
-    name.
+def query_of(work: Work, name: str, query: Body, handled: Collection[str] = ()) -> Query:
+    """A list's query parameters as a query of a table: each filter uses the index of the same name.
 
     `handled` are filters that the operation applies itself; any other without an index adds a
     warning.
@@ -113,13 +113,13 @@ def query_of(work: Work, table: Table, query: Body, handled: Collection[str] = (
         found.since = range_end_ms(query["created_since"])
     if "created_until" in query:
         found.until = range_end_ms(query["created_until"])
-    for name, wanted in query.items():
-        if name.endswith("_since"):
-            warn_of_empty_range(work, wanted, query.get(f"{name.removesuffix('since')}until"))
-        if name in _SHAPING or _filters(found, table, name, wanted):
+    for asked, wanted in query.items():
+        if asked.endswith("_since"):
+            warn_of_empty_range(work, wanted, query.get(f"{asked.removesuffix('since')}until"))
+        if asked in _SHAPING or _filters(found, work.store.tables[name], asked, wanted):
             continue
-        if name not in handled:
-            work.trace.warn((f"filter_without_effect:{name}",))  # an overlay added or renamed it
+        if asked not in handled:
+            work.trace.warn((f"filter_without_effect:{asked}",))  # an overlay added or renamed it
     return found
 
 
@@ -157,6 +157,6 @@ _PLAIN: Mapping[str, Any] = {
 }
 
 
-async def list_reply(work: Work, table: Table, query: Body, message: str, member: str) -> Reply:
+async def list_reply(work: Work, name: str, query: Body, message: str, member: str = "") -> Reply:
     """The reply of a list operation that has no filters of its own."""
-    return await listed(work, table, query_of(work, table, query), message, member)
+    return await listed(work, name, query_of(work, name, query), message, member)

@@ -44,7 +44,7 @@ def credentials_of(work: Work, sandbox: Sandbox, prefix: str) -> Body:
         "jwt": work.server.ready_token(sandbox),
         "public_key": public_key,
         "private_key": private_key,
-        "control_key": work.server.sandboxes.control_key(sandbox.name),
+        "control_key": work.sandboxes.control_key(sandbox.name),
         "sample": {
             name: sandbox.origin.sample.get(name)
             for name in ("projectId", "planId", "customerId", "orderId")
@@ -67,7 +67,7 @@ def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
 
 def shown_key(store: Store, record: Record) -> Body:
     """An API key of a merchant."""
-    public = loads(store.shown(store.api_keys, record))
+    public = loads(store.shown("api_keys", record))
     return {"merchant_id": store.merchant.id, "api_key": public}
 
 

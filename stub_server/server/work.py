@@ -2,7 +2,7 @@
 accepted request, and the work in it, which handlers read with and write through.
 """
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,7 +20,6 @@ from ..engine.lists import Saved
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store
-from ..engine.tables.table import Table
 from .request import CONTROL, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
@@ -148,9 +147,14 @@ class Work:
         return self.target.prefix
 
     @property
+    def sandboxes(self) -> Sandboxes:
+        """Those of the server."""
+        return self.server.sandboxes
+
+    @property
     def entry(self) -> Entry:
         """The sandbox with what the server knows of it. Raises NotFound."""
-        return self.server.sandboxes.entry(self.sandbox.name)
+        return self.sandboxes.entry(self.sandbox.name)
 
     @property
     def now(self) -> int:
@@ -178,28 +182,26 @@ class Work:
 
     # -- records
 
-    def find(self, table: Table, ident: str, what: str) -> Record:
+    def find(self, table: str, ident: str, what: str) -> Record:
         """The target of the request. Raises NotFound."""
-        record = table.find(ident)
+        record = self.store.tables[table].find(ident)
         if record is None:
             raise self.not_found(what)
         return record
 
-    def find_allowed(self, table: Table, ident: str, what: str) -> Record:
+    def find_allowed(self, table: str, ident: str, what: str) -> Record:
         """The target of the request, of a project that the caller may use.
 
         Raises NotFound, Forbidden.
         """
         record = self.find(table, ident, what)
         if self.caller is not None and self.caller.projects is not None:
-            row = table.parse(record)
-            of_others = row.public.get("projectId", row.hidden.get("projectId"))
-            self.allow_project(ident if table.name == "projects" else of_others)
+            self.allow_project(self.store.tables[table].parse(record).project)
         return record
 
-    def open_allowed(self, table: Table, ident: str, what: str) -> Row:
+    def open_allowed(self, table: str, ident: str, what: str) -> Row:
         """The same, parsed."""
-        return table.parse(self.find_allowed(table, ident, what))
+        return self.store.tables[table].parse(self.find_allowed(table, ident, what))
 
     def project_named(self, ident: str) -> Body:
         """The project that the body of the request names, or one of its records.
@@ -287,12 +289,15 @@ class Work:
         self.drafted = None
 
     async def in_slices(self, search: Sliced[T]) -> T:
-        """Run a generator that reads the sandbox. Others are served meanwhile; the request is one
-        of those that wait, but for what a page asks, which has its place.
-        """
-        worker, waiting = self.server.sandboxes.worker, self.server.waiting
-        with nullcontext() if self.request.is_internal else waiting.take(self.sandbox.name):
-            return await worker.in_slices(search, self.sandbox.name)
+        """Run a generator that reads the sandbox. Others are served meanwhile."""
+        with self.waiting():
+            return await self.sandboxes.worker.in_slices(search, self.sandbox.name)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """A place among the requests that wait; what a page asks has its own. Raises Limited."""
+        if self.request.is_internal:
+            return nullcontext()
+        return self.server.waiting.take(self.sandbox.name)
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the

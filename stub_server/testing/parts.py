@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from contextlib import AbstractContextManager
 from json import loads
-from typing import Protocol
 
 import httpx2
 
@@ -16,20 +15,12 @@ __tracebackhide__ = True  # a failed test shows the test's own lines
 _PAUSE = 0.02  # seconds between two looks into an inbox
 
 
-class Owner(Protocol):
-    """The sandbox of such a part, as the part uses it."""
-
-    @property
-    def control(self) -> httpx2.Client:
-        """A client of the controls."""
-
-
 class Fault(AbstractContextManager["Fault", None]):
     """A rule by which requests fail; `id` names it."""
 
-    def __init__(self, sandbox: Owner, made: Json) -> None:
+    def __init__(self, control: httpx2.Client, made: Json) -> None:
         self.id: str = made["id"]
-        self._sandbox = sandbox
+        self._control = control
         self._final: int | None = None
 
     def __exit__(self, *_: object) -> None:
@@ -40,7 +31,7 @@ class Fault(AbstractContextManager["Fault", None]):
         """How many requests it made fail, also after the block."""
         if self._final is not None:
             return self._final
-        for fault in done(self._sandbox.control.get("/faults", params={"limit": 100}))["faults"]:
+        for fault in done(self._control.get("/faults", params={"limit": 100}))["faults"]:
             if fault["id"] == self.id:
                 return int(fault["hits"])
         return 0
@@ -48,7 +39,7 @@ class Fault(AbstractContextManager["Fault", None]):
     def delete(self) -> None:
         """Delete the rule, if it still exists."""
         self._final = self.hits
-        answer = self._sandbox.control.delete(f"/faults/{self.id}")
+        answer = self._control.delete(f"/faults/{self.id}")
         if answer.status_code != 404:
             done(answer)
 
@@ -56,16 +47,16 @@ class Fault(AbstractContextManager["Fault", None]):
 class Inbox:
     """A receiver of webhooks in the sandbox itself. `signing_key` is that of its webhook."""
 
-    def __init__(self, sandbox: Owner, name: str, webhook: Json) -> None:
+    def __init__(self, control: httpx2.Client, name: str, webhook: Json) -> None:
         self.url: str = webhook["url"]
         self.webhook, self.signing_key = webhook, str(webhook["signing_key"])
-        self._sandbox, self._path = sandbox, f"/inbox/{name}"
+        self._control, self._path = control, f"/inbox/{name}"
         self._waited_for: set[int] = set()
 
     def messages(self, event: str | None = None) -> list[Json]:
         """What arrived, of one event or of all, oldest first: the newest 100."""
         query = given(limit="100", event_type=event)
-        found: list[Json] = done(self._sandbox.control.get(self._path, params=query))["messages"]
+        found: list[Json] = done(self._control.get(self._path, params=query))["messages"]
         return found[::-1]
 
     def wait_for(self, event: str, timeout: float = 5.0) -> Json:
@@ -81,7 +72,7 @@ class Inbox:
                 if message["number"] not in self._waited_for:
                     self._waited_for.add(message["number"])
                     path = f"{self._path}/{message['number']}"
-                    payload: Json = loads(done(self._sandbox.control.get(path))["message"]["body"])
+                    payload: Json = loads(done(self._control.get(path))["message"]["body"])
                     return payload
             if time.monotonic() > until:
                 others = ", ".join(str(each["event_type"]) for each in self.messages())

@@ -25,7 +25,6 @@ MARKER = (
 )
 _MADE = pytest.StashKey[list[Any]]()
 _BEFORE = pytest.StashKey[int]()
-_OWN = pytest.StashKey[Any]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -136,9 +135,10 @@ def sandbox(request: pytest.FixtureRequest, sandbox_server: Server) -> Iterator[
         made = sandbox_server.sandbox(name, **wanted)
     except (Refused, httpx2.ConnectError) as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
-    request.node.stash[_OWN] = made
     with made:
+        request.config.stash[_MADE].append(made)
         yield made
+        request.config.stash[_MADE].remove(made)
 
 
 @pytest.fixture
@@ -169,17 +169,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _sandboxes_of(item: pytest.Item) -> list[Sandbox]:
-    """The sandboxes of a test: its own, those that were made in it, and those of wider scopes that
-    a fixture gave it.
+    """The sandboxes of a test: those that were made in it, and those of wider scopes that a
+    fixture gave it.
     """
-    found, made = [], item.config.stash[_MADE]
-    if _OWN in item.stash:
-        found.append(item.stash[_OWN])
-    arguments: dict[str, Any] = getattr(item, "funcargs", {})
-    for each in made[: item.stash[_BEFORE]]:
-        if any(each is value for value in arguments.values()):
+    found: list[Sandbox] = []
+    made, arguments = item.config.stash[_MADE], getattr(item, "funcargs", {}).values()
+    for number, each in enumerate(made):
+        if number >= item.stash[_BEFORE] or any(each is value for value in arguments):
             found.append(each)
-    return found + made[item.stash[_BEFORE] :]
+    return found
 
 
 def _explain(sandbox: Sandbox, report: pytest.TestReport, folder: Path | None) -> None:

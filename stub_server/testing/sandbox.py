@@ -215,19 +215,22 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
     # -- time and state
 
+    def _steer(self, path: str, body: Json | None = None) -> Json:
+        """The answer of a control. Raises Refused."""
+        answered: Json = done(self.control.post(path, json=body))
+        return answered
+
     def advance(self, **time: float) -> Json:
         """Move the clock by `months`, `days`, `hours`, `minutes` and `seconds`; what falls due on
         the way happens.
         """
-        moved: Json = done(self.control.post("/clock/advance", json=time))
-        return moved
+        return self._steer("/clock/advance", time)
 
     def travel(self, to: date | str) -> Json:
         """Move the clock forward to an instant, as "2027-01-01T12:00:00-03:00"; a date alone is
         midnight in UTC.
         """
-        moved: Json = done(self.control.post("/clock/advance", json={"to": instant(to)}))
-        return moved
+        return self._steer("/clock/advance", {"to": instant(to)})
 
     def as_of(self, step_or_time: int | date | str) -> httpx2.Client:
         """A client whose reads answer as they would have after a step or at an instant."""
@@ -240,16 +243,16 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
     def snapshot(self) -> Iterator[None]:
         """Restore the present state at the end of the block."""
         name = f"test-{next(self._numbers)}"
-        done(self.control.post("/snapshots", json={"name": name}))
+        self._steer("/snapshots", {"name": name})
         try:
             yield
         finally:
-            done(self.control.post(f"/snapshots/{name}/restore"))
+            self._steer(f"/snapshots/{name}/restore")
             done(self.control.delete(f"/snapshots/{name}"))
 
     def credentials(self, scopes: Sequence[str]) -> Credentials:
         """A token with some scopes only."""
-        token: str = done(self.control.post("/tokens", json={"scopes": listed(scopes)}))["token"]
+        token: str = self._steer("/tokens", {"scopes": listed(scopes)})["token"]
         return Credentials(token, {"Authorization": f"Bearer {token}"})
 
     # -- failures and webhooks
@@ -260,14 +263,16 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         As a context manager the rule is deleted at the end of the block.
         """
         body = rule if preset is None else {"preset": preset, **rule}
-        return Fault(self, shown(self.control.post("/faults", json=body), "fault"))
+        return Fault(self.control, shown(self.control.post("/faults", json=body), "fault"))
 
     def inbox(self, events: Sequence[str] = EVENTS) -> Inbox:
         """Receive webhooks in the sandbox itself, of events such as "order.paid" or "order.*"; by
         default of all.
         """
         name = f"test-{next(self._numbers)}"
-        return Inbox(self, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events))
+        return Inbox(
+            self.control, name, self.deliver_to(f"{self.url}/_sandbox/inbox/{name}", events)
+        )
 
     def deliver_to(self, url: str, events: Sequence[str] = EVENTS) -> Json:
         """Create a webhook; answers it with its `signing_key`.
@@ -283,7 +288,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         Raises AssertionError if receivers need longer than `timeout` seconds, which may be up to
         30.
         """
-        state = done(self.control.post("/webhooks/drain", json={"wait_seconds": timeout}))
+        state = self._steer("/webhooks/drain", {"wait_seconds": timeout})
         if not state["complete"]:
             left = state["deliveries"]["due"] + state["deliveries"]["in_flight"]
             raise AssertionError(f"{left} deliveries are not answered after {timeout:g} s.")

@@ -212,7 +212,7 @@ def change_order(
 ) -> None:
     """Write an order as no rule would."""
     draft = drafted(sandbox)
-    draft.update(sandbox.store.orders, row, public, hidden)
+    draft.update(row, public, hidden)
     draft.record()
 
 

@@ -55,7 +55,7 @@ def lines(sandbox: Sandbox, *, keys: bool = True) -> Iterator[bytes]:
             continue
         for key in table.order:
             record = table.rows[key]
-            yield name.encode() + store.shown(table, record) + record.hidden
+            yield name.encode() + store.shown(table.name, record) + record.hidden
     for event in sandbox.events:
         yield event.payload()
     for timer in sandbox.timers.pending():

@@ -71,8 +71,11 @@ class Store:
 
     # -- reading what a caller sees
 
-    def shown(self, table: Table, record: Record) -> bytes:
-        """A record's public bytes, its live members (counters and mirrors) as they are now."""
+    def shown(self, name: str, record: Record) -> bytes:
+        """The public bytes of a table's record, its live members (counters and mirrors) as they are
+        now.
+        """
+        table = self.tables[name]
         if table.is_plain:
             return record.public
         public = orjson.loads(record.public)
@@ -81,9 +84,9 @@ class Store:
             table.validate(now)
         return record.public if now is public else encoded(now)
 
-    def shown_row(self, table: Table, row: Row) -> Body:
+    def shown_row(self, row: Row) -> Body:
         """A row's public part with its live members."""
-        return self._live(table, row.id, row.public)
+        return self._live(self.tables[row.table], row.id, row.public)
 
     def _live(self, table: Table, ident: str, public: Body) -> Body:
         """A public part with its live members; a mirror of a record that was deleted is as it was

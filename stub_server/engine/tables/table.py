@@ -131,7 +131,7 @@ class Table:
 
     def parse(self, record: Record) -> Row:
         """A record's two parts."""
-        return Row(record, orjson.loads(record.public), orjson.loads(record.hidden))
+        return Row(self.name, record, orjson.loads(record.public), orjson.loads(record.hidden))
 
     def holder(self, name: str, value: Hashable) -> str | None:
         """The id of the record that has a unique value."""

@@ -51,7 +51,7 @@ def get_readiness(work: Work) -> Reply:
             advice="Send requests to another one.",
             code="server_stopping",
         )
-    persistence = work.server.sandboxes.persistence
+    persistence = work.sandboxes.persistence
     if persistence.failure is not None:
         raise persistence.failure.again()
     persistence.check_lease()
@@ -66,9 +66,8 @@ def get_credentials(work: Work) -> Reply:
     return reply.value(credentials_of(work, work.sandbox, work.prefix))
 
 
-def issue_token(work: Work, body: Body | None) -> Reply:
-    asked = body or {}
-    merchant_id = asked.get("merchant_id", work.sandbox.origin.home).lower()
+def issue_token(work: Work, body: Body) -> Reply:
+    merchant_id = body.get("merchant_id", work.sandbox.origin.home).lower()
     if merchant_id not in work.sandbox.stores and len(work.sandbox.stores) >= MOST_MERCHANTS:
         message = f"A sandbox has at most {MOST_MERCHANTS} merchants."
         advice = "POST /_sandbox/reset leaves only the seeded one."
@@ -76,12 +75,12 @@ def issue_token(work: Work, body: Body | None) -> Reply:
     store = work.sandbox.store_of(merchant_id)
     work.work_for(store)
     work.draft.open_store()
-    scopes = sorted(asked.get("scopes", ["*"]))
-    seconds = asked.get("expires_in", 3600)
+    scopes = sorted(body.get("scopes", ["*"]))
+    seconds = body.get("expires_in", 3600)
     token, expires = work.server.tokens.issue(
         work.sandbox, merchant_id, store.merchant.user_id, scopes, seconds
     )
-    body = {
+    issued = {
         "token": token,
         "token_type": "Bearer",
         "expires_in": seconds,
@@ -90,7 +89,7 @@ def issue_token(work: Work, body: Body | None) -> Reply:
         "merchant_id": merchant_id,
         "scopes": scopes,
     }
-    return reply.value(body, 201)
+    return reply.value(issued, 201)
 
 
 def list_assumptions(work: Work) -> Reply:
@@ -99,9 +98,8 @@ def list_assumptions(work: Work) -> Reply:
 
 async def check_invariants(work: Work) -> Reply:
     """A copy of the sandbox is checked, so others are served."""
-    name = work.sandbox.name
-    with work.server.waiting.take(name):
-        checks = await work.server.sandboxes.worker.in_line(_checking(work), name)
+    with work.waiting():
+        checks = await work.sandboxes.worker.in_line(_checking(work), work.sandbox.name)
     ok = all(check["ok"] for check in checks)
     return reply.value({"ok": ok, "checks": checks}, 200 if ok else 409)
 
@@ -112,10 +110,10 @@ def _checking(work: Work) -> Sliced[list[Body]]:
     return (yield from checking(sandbox.fork(sandbox.name)))
 
 
-async def reset_sandbox(work: Work, body: Body | None) -> Reply:
-    beginning = checked_beginning(work, body or {})
+async def reset_sandbox(work: Work, body: Body) -> Reply:
+    beginning = checked_beginning(work, body)
     async with own_turn(work) as entry:
-        sandbox = await work.server.sandboxes.reset(entry.sandbox.name, beginning)
+        sandbox = await work.sandboxes.reset(entry.sandbox.name, beginning)
     work.move_to(sandbox)
     return reply.value(
         {

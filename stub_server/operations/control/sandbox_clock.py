@@ -172,7 +172,7 @@ async def _jump(
         )
         raise Conflict.at("to", message, "clock_too_far")
     seconds = body.get("wait_seconds", PATIENCE)
-    with work.server.waiting.take(work.sandbox.name):
+    with work.waiting():
         passed = await pass_time(
             work.server.courier, work.sandbox, to, work.cause, seconds=seconds, then=then
         )

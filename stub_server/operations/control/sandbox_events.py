@@ -118,7 +118,7 @@ async def _since(work: Work, query: Body) -> Reply:
     until = loop.time() + query.get("wait", 0)
     entry = work.entry
     after = query.get("after", f"{entry.incarnation}-{entry.sandbox.events.raised}")
-    with server.waiting.take(work.sandbox.name):
+    with work.waiting():
         while True:
             events, rest = await _next(work, entry, after, query)
             after = rest["next"]

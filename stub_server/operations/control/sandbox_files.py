@@ -100,9 +100,8 @@ async def _pieces(file: IO[bytes]) -> AsyncGenerator[bytes]:
 
 async def import_sandbox(work: Work, query: Body) -> Reply:
     """A file that cannot be used changes nothing."""
-    sandboxes = work.server.sandboxes
     try:
-        entry, replaced = await sandboxes.import_(
+        entry, replaced = await work.sandboxes.import_(
             work.sandbox.name, work.upload, deliver=query["deliver"], abroad=work.request.is_foreign
         )
     except BadFile as error:

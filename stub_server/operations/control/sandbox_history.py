@@ -50,9 +50,9 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
     else:
         instant = parse_iso(body["to"])
         number = step_at(sandbox, instant, "to")
-    sandboxes = work.server.sandboxes
+    sandboxes = work.sandboxes
     name = sandbox.name
-    with work.server.waiting.take(name):
+    with work.waiting():
         then = await sandboxes.worker.in_line(state_at(sandbox, number, name), name)
     check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
     entry, step = sandboxes.go_back(sandbox, then, work.cause, instant, number)

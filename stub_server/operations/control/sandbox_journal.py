@@ -1,7 +1,5 @@
 """The journal: the requests that came to a sandbox, and what was expected of them."""
 
-from contextlib import nullcontext
-
 import orjson
 
 from ...core.problem import NotFound
@@ -42,8 +40,7 @@ async def get_request(work: Work, ident: str) -> Reply:
             " empties it."
         )
     server = work.server
-    place = server.waiting.take(work.sandbox.name)  # one explanation is made at a time
-    with nullcontext() if work.request.is_internal else place:  # a page has its place
+    with work.waiting():  # one explanation is made at a time
         explanation = await server.explain(server, work.sandbox, trace)
     found = whole(trace, explanation, curl(server, work.sandbox, trace))
     parts = (b'{"request":', orjson.dumps(found), b"}")
@@ -53,10 +50,8 @@ async def get_request(work: Work, ident: str) -> Reply:
 
 async def get_requests_har(work: Work, query: Body) -> Reply:
     found = await _chosen(work, query)
-    server = work.server
-    return Streamed(
-        archive(found, server.settings.url + work.prefix, __version__), b"application/har+json"
-    )
+    url = work.server.settings.url + work.prefix
+    return Streamed(archive(found, url, __version__), b"application/har+json")
 
 
 async def verify_requests(work: Work, body: Body) -> Reply:

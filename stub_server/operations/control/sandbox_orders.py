@@ -5,7 +5,7 @@ import orjson
 from ...core.clock import parse_iso
 from ...core.money import cents
 from ...core.problem import NotFound
-from ...core.record import Body, Record, Row
+from ...core.record import Body, Row
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, amount_of
 from ...engine import billing, closing, renewals
@@ -38,8 +38,8 @@ def inspect_order(work: Work, ident: str) -> Reply:
     return _shown(work, row, shop=shop, pay_url=address)
 
 
-def pay_order(work: Work, ident: str, body: Body | None) -> Reply:
-    return _paid(work, _open(work, ident), body or {})
+def pay_order(work: Work, ident: str, body: Body) -> Reply:
+    return _paid(work, _open(work, ident), body)
 
 
 def pay_pix_code(work: Work, body: Body) -> Reply:
@@ -57,49 +57,49 @@ def pay_pix_code(work: Work, body: Body) -> Reply:
 def _paid(work: Work, row: Row, asked: Body) -> Reply:
     paid_at = parse_iso(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(work.draft, row, asked.get("payer"))
-    return _changed(
+    return _shown(
         work,
         billing.pay(work.draft, row, payer, paid_at, _amount(asked), late=asked.get("late", False)),
     )
 
 
-def fail_order(work: Work, ident: str, body: Body | None) -> Reply:
+def fail_order(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
     method = row.public["paymentMethod"]
-    code = (body or {}).get("code", orders.DEFAULT_FAILURE[method])
+    code = body.get("code", orders.DEFAULT_FAILURE[method])
     orders.check_failure(code, method)
-    return _changed(work, closing.fail(work.draft, row, code))
+    return _shown(work, closing.fail(work.draft, row, code))
 
 
 def expire_order(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
-    return _changed(work, closing.expire(work.draft, row))
+    return _shown(work, closing.expire(work.draft, row))
 
 
 def cancel_order(work: Work, ident: str) -> Reply:
     row = _open(work, ident)
-    return _changed(work, closing.cancel(work.draft, row))
+    return _shown(work, closing.cancel(work.draft, row))
 
 
-def refund_order(work: Work, ident: str, body: Body | None) -> Reply:
+def refund_order(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
-    return _changed(work, billing.refund(work.draft, row, _amount(body)))
+    return _shown(work, billing.refund(work.draft, row, _amount(body)))
 
 
-def dispute_order(work: Work, ident: str, body: Body | None) -> Reply:
-    row, reason = _open(work, ident), (body or {}).get("reason")
-    return _changed(work, renewals.dispute(work.draft, row, _amount(body), reason))
+def dispute_order(work: Work, ident: str, body: Body) -> Reply:
+    row, reason = _open(work, ident), body.get("reason")
+    return _shown(work, renewals.dispute(work.draft, row, _amount(body), reason))
 
 
 def resolve_dispute(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
     if body["outcome"] == "won":
-        return _changed(work, renewals.win(work.draft, row))
-    return _changed(work, renewals.lose(work.draft, row))
+        return _shown(work, renewals.win(work.draft, row))
+    return _shown(work, renewals.lose(work.draft, row))
 
 
-def _amount(asked: Body | None) -> int | None:
-    return cents(asked["amount"]) if asked and "amount" in asked else None
+def _amount(asked: Body) -> int | None:
+    return cents(asked["amount"]) if "amount" in asked else None
 
 
 def _open(work: Work, ident: str) -> Row:
@@ -121,10 +121,6 @@ def _with_code(work: Work, code: str) -> Row:
     raise NotFound("No order of this sandbox shows this PIX code.")
 
 
-def _changed(work: Work, record: Record) -> Reply:
-    return _shown(work, work.draft.get(work.store.orders, record.id))
-
-
 def _shown(work: Work, row: Row, **more: str) -> Reply:
     shown = {"order": row.public} | {name: row.hidden[name] for name in _SHOWN}
     return reply.value(shown | more | {"allowed": _allowed(work, row)})
@@ -132,8 +128,8 @@ def _shown(work: Work, row: Row, **more: str) -> Reply:
 
 def _allowed(work: Work, row: Row) -> list[str]:
     """The controls that can move an order on now."""
-    allowed = work.lifecycle("Order").controls(row.public["status"])
-    is_over = row.public["status"] == "expired" and not payments.can_be_late(row.public, work.now)
+    allowed = work.lifecycle("Order").controls(row.status)
+    is_over = row.status == "expired" and not payments.can_be_late(row.public, work.now)
     if is_over and "pay" in allowed:
         allowed.remove("pay")
     if "dispute" in allowed and not payments.can_be_disputed(row.public, row.hidden, work.now):

@@ -19,7 +19,7 @@ _MEASURING = BackgroundWorker()
 
 
 async def create_snapshot(work: Work, body: Body) -> Reply:
-    sandboxes, name, description = work.server.sandboxes, body["name"], body.get("description")
+    sandboxes, name, description = work.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
         own = work.server.guard.admin_key, work.server.settings.secret
         description = Redactor(own=own).text(description)
@@ -30,6 +30,7 @@ async def create_snapshot(work: Work, body: Body) -> Reply:
             entry.snapshots.check_room(name, snapshot.size)
             if await sandboxes.persistence.keep_snapshot(entry, snapshot):
                 break  # else it was reset meanwhile, and what there is now is meant
+    work.trace.before = snapshot.sandbox.log.number  # attempts may have ended before its turn
     return reply.value({"snapshot": _shown(snapshot)}, status=201)
 
 
@@ -47,14 +48,14 @@ def list_snapshots(work: Work, query: Body) -> Reply:
 
 
 async def delete_snapshot(work: Work, name: str) -> Reply:
-    await work.server.sandboxes.persistence.drop_snapshot(work.entry, name)
+    await work.sandboxes.persistence.drop_snapshot(work.entry, name)
     return Reply(204, ())
 
 
 async def restore_snapshot(work: Work, name: str) -> Reply:
     async with own_turn(work) as entry:
         then = entry.snapshots.get(name).sandbox.fork(work.sandbox.name)
-        _, step = work.server.sandboxes.go_back(work.sandbox, then, work.cause)
+        _, step = work.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry)})
 

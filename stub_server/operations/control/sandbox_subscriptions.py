@@ -11,10 +11,10 @@ from ...server.work import Work
 from .named import open_named
 
 
-def cancel_subscription(work: Work, ident: str, body: Body | None) -> Reply:
+def cancel_subscription(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
-    status = row.public["status"]
-    if not (body or {}).get("at_period_end", False):
+    status = row.status
+    if not body.get("at_period_end", False):
         billing.end_subscription(work.draft, row, "canceled")
         return _shown(work, row.id)
     if not billing.is_running(work.draft, row) and status != "canceled":
@@ -38,10 +38,10 @@ def resume_subscription(work: Work, ident: str) -> Reply:
 def renew_subscription(work: Work, ident: str) -> Reply:
     """The renewal order is paid, and made if none is open."""
     row, draft = _open(work, ident), work.draft
-    if row.public["status"] not in draft.states("Subscription", "renewable"):
-        raise refused(work.lifecycle("Subscription"), row.public["status"], "active")
+    if row.status not in draft.states("Subscription", "renewable"):
+        raise refused(work.lifecycle("Subscription"), row.status, "active")
     _check_project_open(work, row)
-    if billing.is_project(draft, row.public["projectId"], "paused"):
+    if billing.is_project(draft, row, "paused"):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict.at("projectId", message, "project_not_active")
     if has_dispute(row.hidden):
@@ -51,13 +51,12 @@ def renew_subscription(work: Work, ident: str) -> Reply:
         )
         raise Conflict.at("status", message, where="path")
     order_id = row.hidden["renewal_order"]
-    order = draft.open(work.store.orders, order_id)
+    order = draft.open("orders", order_id)
     if order is None or not closing.is_payable(draft, order):
-        order_id = renewals.renewal_order(draft, row).id
-        order = draft.get(work.store.orders, order_id)
+        order = renewals.renewal_order(draft, row)
     if closing.is_payable(draft, order):  # a magic e-mail may have failed it at once
         billing.pay(draft, order)
-    return _shown(work, row.id, order_id)
+    return _shown(work, row.id, order.id)
 
 
 def expire_subscription(work: Work, ident: str) -> Reply:
@@ -68,7 +67,7 @@ def expire_subscription(work: Work, ident: str) -> Reply:
 
 def _check_project_open(work: Work, row: Row) -> None:
     """Raises Conflict if the project of a subscription is archived."""
-    if not billing.is_project(work.draft, row.public["projectId"], "open"):
+    if not billing.is_project(work.draft, row, "open"):
         message = "The project is archived: its subscriptions end with their periods."
         raise Conflict.at("projectId", message, "project_archived", where="path")
 
@@ -78,7 +77,7 @@ def _open(work: Work, ident: str) -> Row:
 
 
 def _shown(work: Work, ident: str, order_id: str | None = None) -> Reply:
-    row = work.draft.get(work.store.subscriptions, ident)
-    order = work.draft.open(work.store.orders, order_id)
-    subscription = work.store.shown_row(work.store.subscriptions, row)
+    row = work.draft.get("subscriptions", ident)
+    order = work.draft.open("orders", order_id)
+    subscription = work.store.shown_row(row)
     return reply.value({"subscription": subscription, "order": order and order.public})

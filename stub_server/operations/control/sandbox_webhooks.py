@@ -12,16 +12,15 @@ from ...webhooks.advancing import counts, drained
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
-async def drain_webhooks(work: Work, body: Body | None) -> Reply:
+async def drain_webhooks(work: Work, body: Body) -> Reply:
     """`complete` says whether nothing is due any more, or the time is over."""
-    asked = body or {}
-    released = await _release_deliveries(work) if asked.get("held") else 0
+    released = await _release_deliveries(work) if body.get("held") else 0
     sandbox, courier = work.sandbox, work.server.courier
     courier.look_soon(sandbox)
-    with work.server.waiting.take(work.sandbox.name):
-        complete = await drained(courier, sandbox, asked.get("wait_seconds", PATIENCE))
+    with work.waiting():
+        complete = await drained(courier, sandbox, body.get("wait_seconds", PATIENCE))
     work.check_there()
-    await do_due(sandbox, work.server.sandboxes.worker)
+    await do_due(sandbox, work.sandboxes.worker)
     return reply.value(
         {
             "now": iso(sandbox.clock.now),
@@ -40,7 +39,7 @@ async def _release_deliveries(work: Work) -> int:
     released = len(sandbox.timers.on_hold) + sandbox.timers.attempts_due(sandbox.clock.now)
     sandbox.status.held_before = 0
     try:
-        await work.server.sandboxes.persistence.store_row(sandbox)
+        await work.sandboxes.persistence.store_row(sandbox)
     except Unavailable:
         sandbox.status.held_before = held
         raise

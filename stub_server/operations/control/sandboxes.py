@@ -14,14 +14,13 @@ SOON = 1.0  # seconds in which a sandbox is answered itself, and not where to as
 
 
 async def list_sandboxes(work: Work, query: Body) -> Reply:
-    found = await work.server.sandboxes.listed(query.get("name", "*"))
+    found = await work.sandboxes.listed(query.get("name", "*"))
     return lists.listed_here("sandboxes", found, query, partial(summary_of, work))
 
 
-async def create_sandbox(work: Work, body: Body | None) -> Reply:
-    asked = body or {}
-    sandboxes = work.server.sandboxes
-    wanted = asked.get("name"), checked_beginning(work, asked), asked.get("ttl_seconds")
+async def create_sandbox(work: Work, body: Body) -> Reply:
+    sandboxes = work.sandboxes
+    wanted = body.get("name"), checked_beginning(work, body), body.get("ttl_seconds")
     if not _prefers_to_ask(work):
         return _made(work, await sandboxes.create(*wanted))
     name, creation = await sandboxes.create_beside(*wanted)
@@ -32,32 +31,31 @@ async def create_sandbox(work: Work, body: Body | None) -> Reply:
 
 
 def get_sandbox(work: Work, name: str) -> Reply:
-    progress = work.server.sandboxes.creation(name)
+    progress = work.sandboxes.creation(name)
     if progress is not None:
         return _being_made(work, name.lower(), progress)
-    return reply.value({"sandbox": shown(work, work.server.sandboxes.entry(name))})
+    return reply.value({"sandbox": shown(work, work.sandboxes.entry(name))})
 
 
 async def delete_sandbox(work: Work, name: str) -> Reply:
-    await work.server.sandboxes.delete(name)
+    await work.sandboxes.delete(name)
     return Reply(204, ())
 
 
-async def fork_sandbox(work: Work, name: str, body: Body | None) -> Reply:
-    asked = body or {}
-    entry = await work.server.sandboxes.fork(
+async def fork_sandbox(work: Work, name: str, body: Body) -> Reply:
+    entry = await work.sandboxes.fork(
         name,
-        asked.get("name"),
-        asked.get("step"),
-        asked.get("ttl_seconds"),
-        deliver=asked.get("deliver", False),
+        body.get("name"),
+        body.get("step"),
+        body.get("ttl_seconds"),
+        deliver=body.get("deliver", False),
     )
     return _made(work, entry)
 
 
-async def rotate_sandbox(work: Work, name: str, body: Body | None) -> Reply:
-    deletes = (body or {}).get("keys", False)
-    entry, made = await work.server.sandboxes.rotate(name, work.cause, keys=deletes)
+async def rotate_sandbox(work: Work, name: str, body: Body) -> Reply:
+    deletes = body.get("keys", False)
+    entry, made = await work.sandboxes.rotate(name, work.cause, keys=deletes)
     newest = made[: -MOST_SHOWN - 1 : -1]
     return reply.value(
         {

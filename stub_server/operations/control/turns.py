@@ -17,9 +17,8 @@ async def own_turn(work: Work) -> AsyncIterator[Entry]:
 
     Raises Limited, Forbidden, NotFound.
     """
-    name, server = work.sandbox.name, work.server
-    with server.waiting.take(name):
-        async with server.sandboxes.worker.own(name):
+    with work.waiting():
+        async with work.sandboxes.worker.own(work.sandbox.name):
             await asyncio.sleep(0)  # or all that came together would be done in one turn
-            check_access(server, work.request, work.target)  # its key may have ended meanwhile
+            check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
             yield work.entry

@@ -114,12 +114,12 @@ def another_record(s: Attempt) -> None:
 
 def _usable(s: Attempt, table: str) -> list[Row]:
     """The newest records that are not archived, active ones first."""
-    rows = [row for row in s.newest(table) if row.public["status"] != "archived"]
+    rows = [row for row in s.newest(table) if row.status != "archived"]
     return sorted(rows, key=_is_inactive)
 
 
 def _is_inactive(row: Row) -> bool:
-    return bool(row.public["status"] != "active")
+    return bool(row.status != "active")
 
 
 def first_moved(s: Attempt) -> None:

@@ -207,8 +207,7 @@ class RequestContext:
 
 def begin_unchosen(way: Way, sandboxes: Sandboxes) -> Trace:
     """Begin the trace of a request for which no sandbox of this server is chosen."""
-    path = way.request.path
-    return way.begin(Target(sandboxes, sandboxes.default, path, is_chosen=False))
+    return way.begin(Target(sandboxes, sandboxes.default, way.request.path, is_chosen=False))
 
 
 def request_of(

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from connexion.operations import AbstractOperation
@@ -13,6 +13,13 @@ from ...contract.document import JSON, Document, Operation, Response
 from ...contract.schema import ContractViolation, Schemas
 from ..reply import Reply
 from ..resolver import not_built
+
+
+class Shipped(NamedTuple):
+    """A contract without overlays, for which handlers are written."""
+
+    document: Document
+    schemas: Schemas
 
 
 @dataclass(eq=False)
@@ -26,7 +33,7 @@ class Endpoint:
     base: str  # the path below which the operations of the document are: empty for the API
     document: Document
     schemas: Schemas  # of the document
-    shipped: Document | None  # the API's contract without overlays, if any
+    shipped: Shipped | None  # the API's contract without overlays, if there are any
     ignore_unknown: bool  # whether members that a body of the API must not have are dropped
 
     def __post_init__(self) -> None:
@@ -40,7 +47,7 @@ class Endpoint:
         """The operation that the handler was written for, where overlays may have changed it."""
         if self.shipped is None or self.base:
             return None
-        return self.shipped.operations.get(self.operation.id)
+        return self.shipped.document.operations.get(self.operation.id)
 
     @cached_property
     def handler(self) -> Callable[..., Any]:

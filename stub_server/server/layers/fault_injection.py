@@ -178,17 +178,9 @@ def _wished(
                 yield Effect(label, {"status": answered, "code": its_code})
             return
     asked = " ".join(filter(None, (status, code)))
-    listed = ", ".join(_answers(operation, status, code))
+    answers = {str(answered) for answered, _ in known}
+    if code is not None:
+        answers = {its_code for _, its_code in _refusals(operation)}
+    listed = ", ".join(sorted(answers))
     message = f"{header}: {operation.id} does not answer {asked[:60]}. It answers {listed}."
     raise BadRequest.at(header, message, where="header", violation="simulation")
-
-
-def _answers(operation: Operation, status: str | None, code: str | None) -> list[str]:
-    """What an operation answers, for a wish that it does not: codes, those of the wished status
-    if it has any, where a code was wished; else statuses.
-    """
-    refusals = _refusals(operation)
-    codes = {its_code for answered, its_code in refusals if status in (None, str(answered))}
-    if code is not None and codes:
-        return sorted(codes)
-    return sorted({str(answered) for answered, _ in refusals} | set(map(str, operation.responses)))

@@ -96,9 +96,10 @@ class Pages:
         return await self._show_console(way)
 
     def _work(self, way: Way, body: bytes = b"") -> Work:
-        sandbox = way.target.sandbox
-        request, target, trace = way.request, way.target, way.trace
-        return Work(self._server, request, target, trace, sandbox, sandbox.store, upload=body)
+        target, sandbox = way.target, way.target.sandbox
+        return Work(
+            self._server, way.request, target, way.trace, sandbox, sandbox.store, upload=body
+        )
 
     async def _show_console(self, way: Way) -> Answer:
         request = way.request

@@ -2,26 +2,17 @@
 allow more than a handler, written for the shipped contract, can process.
 """
 
-from collections.abc import Iterator
-from functools import partial
 from math import inf
+from typing import Any
 
-from ...contract.document import Document, Operation, Parameter
+from ...contract.document import Operation, Parameter
 from ...contract.formats import READ
 from ...contract.generated import SOURCE
-from ...contract.schema import Validator, translate
 from ...contract.source import Json, JsonObject
-from .endpoint import Endpoint
+from .violations import SchemaAt
 
 # Headers that earlier layers read.
 _READ_BEFORE = frozenset((("header", "authorization"), ("header", "x-sandbox-admin-key")))
-# the keywords that handlers need, beside formats
-_RELIED_ON = ("type", "nullable", "required", "enum")
-_DEEPEST_MAP = 8
-_DEEPEST_SCHEMA = 12  # levels: a schema may refer to itself
-
-# where a body has a map with free keys, such as metadata: the members that lead there
-Place = tuple[str, ...]
 
 
 def validated_parameters(operation: Operation, place: str) -> list[Parameter]:
@@ -60,63 +51,30 @@ def _object_of(members: JsonObject, required: list[str]) -> JsonObject:
     return schema
 
 
-def validator_of_handler(endpoint: Endpoint, shape: Json) -> Validator | None:
-    """Rejects what overlays allow but the handler, written for the shipped contract,
-    cannot process.
+def is_relied_on(error: Any, schema_at: SchemaAt) -> bool:
+    """Whether a handler relies on what an error of the shipped contract is about: required members,
+    types, formats that rules read, and values that are looked up.
     """
-    shipped, made_for = endpoint.shipped, endpoint.made_for
-    if shipped is None or made_for is None:
-        return None
-    schema = _relied_on(shape_of(made_for), shipped)
-    if schema == _relied_on(shape, endpoint.document):
-        return None
-    return Validator(translate(schema, {}), READ)
+    branches = getattr(error.kind, "context", ())
+    if branches:
+        return all(any(is_relied_on(each, schema_at) for each in errors) for errors in branches)
+    kind, schema = error.kind.name, schema_at(list(error.instance_path))
+    match kind:
+        case "format":
+            return error.kind.format in READ
+        case "enum":
+            return _is_looked_up(schema)
+        case "minimum":
+            return "x-largest" in schema
+        case "maximum":
+            # Overlays may widen a number that rules compute with so far, and never downwards.
+            return bool(error.instance > max(schema.get("x-largest", inf), error.kind.limit))
+    return kind in ("type", "required")
 
 
-def _relied_on(node: Json, document: Document, depth: int = 0) -> Json:
-    """The schema of what a handler relies on in a request: required members, types, and values that
-    rules read.
+def _is_looked_up(schema: Json) -> bool:
+    """Names of events and scopes are stored as sent too; event types and states are looked up, and
+    must exist.
     """
-    node = document.resolve(node)
-    if not isinstance(node, dict) or depth > _DEEPEST_SCHEMA:
-        return {}
-    below = partial(_relied_on, document=document, depth=depth + 1)
-    kept = _relied_on_itself(node)
-    if isinstance(node.get("properties"), dict):
-        kept["properties"] = {name: below(member) for name, member in node["properties"].items()}
-    for name in ("items", "additionalProperties"):
-        if isinstance(node.get(name), dict):
-            kept[name] = below(node[name])
-    for name in ("allOf", "anyOf", "oneOf"):
-        if name in node:
-            kept[name] = [below(member) for member in node[name]]
-    return kept
-
-
-def _relied_on_itself(node: Json) -> JsonObject:
-    """What a handler relies on in a value, without its members."""
-    kept: JsonObject = {name: node[name] for name in _RELIED_ON if name in node}
-    if node.get("format") in READ:
-        kept["format"] = node["format"]
-    # Names of events and scopes are stored as sent too; event types and states are looked up, and
-    # must exist.
-    source = str(node.get(SOURCE, "event_types"))
-    if node.get("x-stored") or (source != "event_types" and ":" not in source):
-        kept.pop("enum", None)
-    # Overlays may widen a number that rules compute with so far, and never downwards.
-    if "x-largest" in node:
-        kept["minimum"] = node.get("minimum")
-        kept["maximum"] = max(node["x-largest"], node.get("maximum", inf))
-    return kept
-
-
-def free_maps(schema: Json, document: Document, place: Place = ()) -> Iterator[Place]:
-    """Where a schema has maps from free keys to strings, as the members that lead there."""
-    schema = document.resolve(schema)
-    if not isinstance(schema, dict) or len(place) > _DEEPEST_MAP:
-        return
-    rest = document.resolve(schema.get("additionalProperties"))
-    if isinstance(rest, dict) and rest.get("type") == "string":
-        yield place
-    for name, member in schema.get("properties", {}).items():
-        yield from free_maps(member, document, (*place, name))
+    source = str(schema.get(SOURCE, "event_types"))
+    return "x-stored" not in schema and (source == "event_types" or ":" in source)

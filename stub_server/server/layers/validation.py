@@ -17,8 +17,8 @@ import orjson
 
 from ...contract.document import Operation
 from ...contract.formats import is_uuid
-from ...contract.schema import LONGEST_KEY, Validator, prune
-from ...contract.source import Json
+from ...contract.schema import LONGEST_KEY, Validator, described, prune
+from ...contract.source import Json, nodes
 from ...core.problem import (
     BadRequest,
     Conflict,
@@ -41,8 +41,8 @@ from ...domain.documents import checks_digits
 from ..reply import Answer
 from ..request import Request
 from .endpoint import Endpoint
-from .shapes import Place, free_maps, shape_of, validated_parameters, validator_of_handler
-from .violations import MOST_GUESSED, details_of, shown, unread
+from .shapes import is_relied_on, shape_of, validated_parameters
+from .violations import MOST_GUESSED, details_of, field_name, shown, unread
 from .way import Arguments, Layer, Way
 
 DEEPEST = 32
@@ -70,10 +70,10 @@ class Validation:
         self._compiled: dict[Endpoint, OperationRequests] = {}
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
-        trace, target = way.trace, way.target
-        trace.validate_at = perf_counter_ns()
-        if checks_digits.get() is not target.sandbox.settings.check_digits:
-            checks_digits.set(target.sandbox.settings.check_digits)
+        way.trace.validate_at = perf_counter_ns()
+        checks = way.target.sandbox.settings.check_digits
+        if checks_digits.get() is not checks:
+            checks_digits.set(checks)
         requests = self._compiled.get(way.endpoint)
         if requests is None:  # the first request of an operation
             requests = self._compiled[way.endpoint] = OperationRequests(way.endpoint)
@@ -85,8 +85,7 @@ class Validation:
         return self.app(way)
 
     async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
-        request = way.request
-        body = way.trace.body = bytes(await request.read(way.receive))
+        body = way.trace.body = bytes(await way.request.read(way.receive))
         way.arguments = requests.read(way, body)
         return await self.app(way)
 
@@ -114,18 +113,24 @@ class OperationRequests:
         self._takes_query, self._takes_body = "query" in named, "body" in named
         self.has_body, self.uploads = operation.body is not None, operation.uploads
         self._path, self._query = PathIds(endpoint), QueryReader(endpoint)
-        self._body = BodyReader(endpoint)
+        self._needs_body = operation.body_required
+        self._prune: Callable[[Any], Any] | None = None
+        if endpoint.ignore_unknown and not endpoint.base:
+            resolve = endpoint.document.resolve
+            self._prune = partial(prune, schema=operation.body, resolve=resolve)
         headers = validated_parameters(operation, "header")
         self._header_names = {header.name: header.name.lower().encode() for header in headers}
         shape = shape_of(operation)
         self.validator = endpoint.schemas.compile(shape, request=True)
-        self._relied_on = validator_of_handler(endpoint, shape)
+        self._shipped: Validator | None = None
+        if endpoint.made_for is not None and endpoint.shipped is not None:
+            handled = shape_of(endpoint.made_for)
+            self._shipped = endpoint.shipped.schemas.compile(handled, request=True)
+            self._shipped_at = partial(endpoint.shipped.document.schema_at, handled)
         self._schema_at = partial(endpoint.document.schema_at, shape)
-        self._takes_nothing = not shape["properties"] and self._relied_on is None
-        # Of maps whose keys are stored: then the contract lists the code of invalid ones.
-        self._maps: tuple[Place, ...] = ()
-        if CODE in _codes(operation, 409):
-            self._maps = tuple(free_maps(operation.body, endpoint.document))
+        self._takes_nothing = not shape["properties"] and self._shipped is None
+        # keys of free maps, such as metadata: then the contract lists the code of invalid ones
+        self._stores_keys = CODE in _codes(operation, 409)
 
     def read(self, way: Way, body: bytes) -> Arguments:
         """The handler's arguments: the path's ids, and query and body where the operation has them.
@@ -140,7 +145,7 @@ class OperationRequests:
         if self._takes_query:
             arguments["query"] = {**self._query.defaults, **value.get("query", _EMPTY)}
         if self._takes_body:
-            arguments["body"] = value.get("body")
+            arguments["body"] = value.get("body", {})  # one that may be left out is empty then
         values = way.values
         if values:
             values = self._path.checked(values)
@@ -151,11 +156,13 @@ class OperationRequests:
         value = self._value(way, body)
         if not self._takes_nothing and not self.validator.is_valid(value):
             self._refuse(body, value)
-        if self._relied_on is not None and not self._relied_on.is_valid(value):
-            what = "The corrected contract allows this, but the sandbox has no behaviour for it"
-            raise NotBuilt(f"{what} (request{self._relied_on.reason(value)})")
-        if self._maps:
-            check_names(value.get("body"), self._maps)
+        if self._shipped is not None and not self._shipped.is_valid(value):
+            for error in self._shipped.iter_errors(value):
+                if is_relied_on(error, self._shipped_at):
+                    what = "The corrected contract allows this, but the sandbox has no behaviour"
+                    raise NotBuilt(f"{what} for it (request{described(error)})")
+        if self._stores_keys:
+            check_names(value.get("body") or {})
         return value
 
     def _value(self, way: Way, raw: bytes) -> Body:
@@ -170,8 +177,9 @@ class OperationRequests:
             for name, key in self._header_names.items():
                 if key in request.headers:
                     sent[name] = request.headers[key].decode("latin-1")
-        if self.has_body and (raw or self._body.is_required):
-            value["body"] = self._body.read(request, raw)
+        if self.has_body and (raw or self._needs_body):
+            body = _read_body(request, raw)
+            value["body"] = body if self._prune is None else self._prune(body)
         return value
 
     def _refuse(self, body: bytes, value: Body) -> None:
@@ -257,42 +265,6 @@ class QueryReader:
         )
 
 
-class BodyReader:
-    """Reads the JSON body of one operation's requests."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        operation, ignores = endpoint.operation, endpoint.ignore_unknown and not endpoint.base
-        self.is_required = operation.body_required
-        self._prunes = operation.body if ignores else None
-        self._resolve = endpoint.document.resolve
-
-    def read(self, request: Request, raw: bytes) -> Any:
-        """What the bytes say. Raises Unsupported, BadRequest, Invalid."""
-        _check_coding(request)
-        body = self._parse(request.headers.get(b"content-type"), raw)
-        if self._prunes is not None:
-            body = prune(body, self._prunes, self._resolve)
-        return body
-
-    def _parse(self, media: bytes | None, raw: bytes) -> Any:
-        if (raw or media is not None) and not _is_json(media or b""):
-            raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
-        if not raw:
-            details = [detail("body", "required", "Send a JSON object.")]
-            raise Invalid("This operation needs a JSON body.", details=details)
-        if has_more_lists(raw, MOST_VALUES):
-            raise _too_many_values()
-        try:
-            value = orjson.loads(raw)
-        except ValueError as error:
-            raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
-        if may_have_more_values(raw, MOST_VALUES) and has_more_values(value, MOST_VALUES):
-            raise _too_many_values()
-        if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
-            raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
-        return value
-
-
 class PathIds:
     """Reads the ids in the path of one operation's requests."""
 
@@ -352,6 +324,28 @@ def _is_json(media: bytes) -> bool:
     return fits and _JSON_TYPE(media.strip()) is not None
 
 
+def _read_body(request: Request, raw: bytes) -> Any:
+    """What the bytes of a JSON body say. Raises Unsupported, BadRequest, Invalid."""
+    _check_coding(request)
+    media = request.headers.get(b"content-type")
+    if (raw or media is not None) and not _is_json(media or b""):
+        raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
+    if not raw:
+        details = [detail("body", "required", "Send a JSON object.")]
+        raise Invalid("This operation needs a JSON body.", details=details)
+    if has_more_lists(raw, MOST_VALUES):
+        raise _too_many_values()
+    try:
+        value = orjson.loads(raw)
+    except ValueError as error:
+        raise BadRequest(unread(raw, error), code=_BAD_JSON) from None
+    if may_have_more_values(raw, MOST_VALUES) and has_more_values(value, MOST_VALUES):
+        raise _too_many_values()
+    if raw.count(b"{") + raw.count(b"[") > DEEPEST and is_deeper_than(value, DEEPEST):
+        raise BadRequest(f"The body is nested deeper than {DEEPEST} levels.", code=_BAD_JSON)
+    return value
+
+
 def _too_many_values() -> Invalid:
     message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
     return Invalid.at("body", message, violation="max")
@@ -392,15 +386,21 @@ def _is_key(text: str) -> bool:
     return 0 < len(text) <= LONGEST_KEY and "\0" not in text
 
 
-def check_names(body: Json, places: tuple[Place, ...]) -> None:
+def _has_keys(value: Json) -> bool:
+    """Whether all keys in a value can be stored."""
+    if type(value) is dict:
+        return all(map(_is_key, value)) and all(map(_has_keys, value.values()))
+    return type(value) is not list or all(map(_has_keys, value))
+
+
+def check_names(body: Json) -> None:
     """Raises Conflict for keys that OpenAPI 3.0 cannot forbid: empty, too long, or with NUL."""
+    if _has_keys(body):
+        return
     wrong = []
-    for place in places:
-        node: Any = body
-        for step in place:
-            node = node.get(step) if type(node) is dict else None
-        if type(node) is dict and not all(map(_is_key, node)):
-            wrong.append(detail(".".join(place), CODE, _KEY_ADVICE))
+    for place, node in nodes(body):
+        if isinstance(node, dict) and not all(map(_is_key, node)):
+            wrong.append(detail(field_name(place), CODE, _KEY_ADVICE))
     if wrong:
         named = ", ".join(entry["field"] for entry in wrong)
         raise Conflict(

@@ -57,10 +57,9 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
 
 def _details_of_branches(error: Any, schema_at: SchemaAt) -> list[Detail]:
     """Details of a value that satisfies none of several schemas: what the nearest one demands."""
-    path = list(error.instance_path)
     branches: Sequence[Sequence[Any]] = error.kind.context
     details = []
-    for each in min(branches, key=lambda errors: _distance(errors, path)):
+    for each in min(branches, key=_distance):
         details += details_of(each, schema_at)
     return details
 
@@ -125,19 +124,16 @@ def _unknown(found: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, 
         yield name, f"The contract has no such field here.{hint}"
 
 
-def _distance(errors: Sequence[Any], path: list[Any]) -> tuple[bool, bool, int]:
-    """How far the value at a path is from a schema that breaks so: the nearest one says what to
-    mend. One that is for values of another type is farthest.
+def _distance(errors: Sequence[Any]) -> tuple[bool, bool, int]:
+    """How far a value is from a schema that breaks so: the nearest one says what to mend. One that
+    is for values of another type is farthest.
     """
-    count, is_of_another_type, excludes = 0, False, False
+    kinds = [each.kind.name for each in errors]
+    count = len(kinds)
     for each in errors:
-        is_unknown = each.kind.name == "additionalProperties"
-        count += len(each.kind.unexpected) if is_unknown else 1
-        if each.kind.name == "type" and list(each.instance_path) == path:
-            is_of_another_type = True
-        if each.kind.name in ("enum", "not"):
-            excludes = True
-    return is_of_another_type, excludes, count
+        if each.kind.name == "additionalProperties":
+            count += len(each.kind.unexpected) - 1
+    return kinds == ["type"], "enum" in kinds or "not" in kinds, count
 
 
 def _message(error: Any, schema: Body) -> str:

@@ -315,7 +315,7 @@ def _drop_keys(
         while some := list(islice(group, MOST_CHANGED)):
             draft = Draft(sandbox, store, cause)
             for _, record in some:
-                row = draft.open(store.api_keys, record.id)
+                row = draft.open("api_keys", record.id)
                 if row is not None:  # nobody has deleted it meanwhile
                     drop_key(draft, row)
             draft.record()

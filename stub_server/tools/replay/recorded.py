@@ -54,19 +54,6 @@ def json_of(request: Trace) -> Any:
         return None
 
 
-def seen(request: Trace) -> int:
-    """The step that a request found.
-
-    A snapshot waits for its turn, while attempts to deliver end.
-    """
-    if request.operation != "createSnapshot" or request.status != 201:
-        return request.before
-    step = answered(request, "snapshot").get("step")
-    if not isinstance(step, int):
-        return request.before
-    return max(request.before, step)
-
-
 def last_step(request: Trace) -> int:
     """The newest step once a request was answered."""
     if request.after is None:

@@ -24,7 +24,7 @@ from ...storage.package import RECORDING, BadFile, damaged, unpack
 from ...storage.reading import Reader
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
-from .recorded import is_sent, last_step, name_of, reasons, seen
+from .recorded import is_sent, last_step, name_of, reasons
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
@@ -181,7 +181,7 @@ class Session:
 
         Raises Diverged.
         """
-        self._steps.take(seen(request))
+        self._steps.take(request.before)
         sent = await self._send(request)
         if is_skipped:
             return ""
