@@ -305,13 +305,17 @@ class Persistence(Commits):
                     await self._wake.wait()
             self._wake.clear()
             try:
-                for stored in [*self._stored.values()]:
+                for stored in [*self._stored.values(), *self._next]:
                     if stored.is_long:
                         await self._rewrite(stored)
                 while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
+                for pending in self._next.values():
+                    if pending.stored.lacks_state:
+                        pending.failure = error
+                        self._pending(pending.stored)
                 await asyncio.sleep(PAUSE)
                 self._wake.set()
 
@@ -322,10 +326,10 @@ class Persistence(Commits):
         size, chain = stored.size, stored.chain
         (state,) = await self.write(stored.entry.sandbox)
         is_there = self._stored.get(stored.entry.sandbox.name) is stored
-        if is_there and state.step > stored.state_step:  # else a newer state is stored
-            self.check_written()
-            stored.state_step, stored.contract = state.step, self.factory.contract
-            stored.size -= size
-            pending = self._pending(stored)
-            self._add_state(pending, state, chain)
-            await pending.outcome()
+        if is_there or stored in self._next:
+            pending, last = self._pending(stored), sql.place_of(stored.number, state.step)
+            stored.state_step, stored.state_size = state.step, state.size
+            stored.size, stored.contract = stored.size - size, self.factory.contract
+            pending.steps = [step for step in pending.steps if step[0] > last]
+            pending.statements += sql.state_entered(stored.number, state._replace(chain=chain))
+            pending.statements.append(sql.steps_ended(stored.number, state.step))
