@@ -128,13 +128,13 @@ class Persistence(Commits):
         self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()
     ) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server
-        has that.
+        has that, or may have it by now: the lease ended meanwhile.
 
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
         if not self.has_store:
             return True
-        before = self._stored.get(entry.sandbox.name)
+        before, holder = self._stored.get(entry.sandbox.name), self.store.holder
         own = 0 if before is None else before.number
         # an earlier sandbox may have keys that a copy or a file brings
         entry.keys = keys = list(keys_of(entry.sandbox))
@@ -153,8 +153,9 @@ class Persistence(Commits):
         pending.statements += sql.state_entered(number, state)
         for snapshot, other in zip(snapshots, others, strict=True):
             pending.statements += self._snapshot_entered(number, snapshot, other)
-        if not await pending.outcome():
+        if not await pending.outcome() or holder != self.store.holder:
             return False
+        self.check_lease()
         self._follow(stored)
         return True
 
