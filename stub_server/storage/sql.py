@@ -156,13 +156,6 @@ def due(session: Session, store: Database, now: int) -> list[str]:
     return _column(session.run(found, now, now, store.holder))
 
 
-def names(session: Session, most: int) -> list[str]:
-    """The names of the sandboxes that were used last."""
-    return _column(
-        session.run("select name from sandboxes order by last_used_at desc limit ?", most)
-    )
-
-
 def _column(rows: Iterable[Values]) -> list[Any]:
     """The values of rows that have one each."""
     return [value for (value,) in rows]
@@ -304,17 +297,10 @@ def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]
                 continue
             for statement, values in change.statements:
                 session.run(statement, *values)
-            insert_steps(session, change.steps)
     return lost
 
 
-def insert_steps(session: Session, steps: Sequence[Values]) -> None:
-    """Add steps."""
-    for statement, values in _inserted("steps", steps):
-        session.run(statement, *values)
-
-
-def _inserted(table: str, rows: Sequence[Values]) -> Iterator[Statement]:
+def inserted(table: str, rows: Sequence[Values]) -> Iterator[Statement]:
     """Add rows of three values, many with each statement."""
     for begin in range(0, len(rows), _AT_ONCE):
         few = rows[begin : begin + _AT_ONCE]
@@ -381,7 +367,7 @@ def state_entered(sandbox: int, state: KeptState) -> list[Statement]:
     return [
         state_ended(sandbox, name),
         ("insert into states values (?, ?, ?, ?, ?, ?, ?, ?)", row),
-        *_inserted("state_chunks", chunks),
+        *inserted("state_chunks", chunks),
     ]
 
 

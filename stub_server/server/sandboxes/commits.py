@@ -22,7 +22,7 @@ from ...core.slices import BackgroundWorker
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
-from ...storage.database import Change, Database, KeptState, Session, one_line
+from ...storage.database import Change, Database, KeptState, Session, Statement, one_line
 from ...storage.lines import chunks_of, step_line
 from ...storage.sql import chained, keys_entered, place_of
 from ...storage.state import capture
@@ -88,7 +88,7 @@ class Commits:
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
         if store is not None:
-            self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+            self.store, self.is_shared, self.epoch = store, store.is_shared, store.holder << 32
             self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Stored] = {}
         # what is committed next, and what is being committed
@@ -230,11 +230,16 @@ class Commits:
         pending.statements += keys_entered(keys, stored.number)
         return pending
 
-    async def store_row(self, sandbox: Sandbox) -> None:
-        """Store the row of a sandbox, and wait for that. Raises Unavailable."""
+    async def store_row(
+        self, sandbox: Sandbox, beside: Callable[[int], Sequence[Statement]] = lambda number: ()
+    ) -> None:
+        """Store the row of a sandbox, with what is stored `beside` it for its number, and wait for
+        that. Raises Unavailable.
+        """
         self.check_written()
         pending = self.store_row_soon(sandbox.name)
         if pending is not None:
+            pending.statements += beside(pending.number)
             await pending.outcome()
 
     @property

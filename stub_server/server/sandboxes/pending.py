@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...core.problem import Refusal
 from ...storage.database import Change
+from ...storage.sql import inserted
 from .entry import Entry
 
 # bytes of steps after which a state is written, of sandboxes whose state is smaller
@@ -49,12 +50,13 @@ class Stored:
 class Pending(Change):
     """What is committed of a sandbox at once.
 
-    It may be stored in place of what was `replaced`. `known` is set when the outcome is known;
-    `failure` says why it is not done.
+    `steps` come with their place and sum. It may be stored in place of what was `replaced`. `known`
+    is set when the outcome is known; `failure` says why it is not done.
     """
 
     stored: Stored
     replaced: Stored | None = None
+    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
 
@@ -81,8 +83,9 @@ class Pending(Change):
         if self.failure is not None:
             raise self.failure
         if self.ends == self.number:
-            self.steps, self.statements = [], []
+            self.statements = []
         else:
             stored = self.stored
+            self.statements += inserted("steps", self.steps)
             self.before = stored.committed
             self.row = stored.entry.row(stored.chain, stored.contract)

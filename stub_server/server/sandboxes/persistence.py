@@ -51,8 +51,8 @@ class Persistence(Commits):
 
     # -- what was there before
 
-    def read(self, most: int) -> Iterator[Entry]:
-        """At most `most` sandboxes of the store; only the default one if the store is shared.
+    def read(self) -> Iterator[Entry]:
+        """The sandboxes of the store; only the default one if the store is shared.
 
         Raises StoreError.
         """
@@ -62,7 +62,7 @@ class Persistence(Commits):
             names = [DEFAULT]
             if not self.is_shared:
                 with self._naming(""):
-                    names = sql.names(session, most)
+                    names = [kept.name for kept in sql.listed(session)]
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
@@ -240,11 +240,9 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
-            self.check_written()
-            pending = self.store_row_soon(entry.sandbox.name)
-            if pending is not None:
-                pending.statements += self._snapshot_entered(pending.number, snapshot, *written)
-                await pending.outcome()
+            await self.store_row(
+                entry.sandbox, lambda number: self._snapshot_entered(number, snapshot, *written)
+            )
             entry.snapshots.keep(snapshot)
             return True
 
@@ -254,11 +252,7 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 raise gone()
             entry.snapshots.get(name)
-            self.check_written()
-            pending = self.store_row_soon(entry.sandbox.name)
-            if pending is not None:
-                pending.statements.append(sql.state_ended(pending.number, name))
-                await pending.outcome()
+            await self.store_row(entry.sandbox, lambda number: [sql.state_ended(number, name)])
             entry.snapshots.drop(name)
 
     # -- beside the requests

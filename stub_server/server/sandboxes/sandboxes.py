@@ -26,7 +26,7 @@ from ...storage import sql
 from ...storage.database import Kept
 from ...storage.package import read_file
 from ...storage.state import Snapshot
-from .creating import MOST, MadeSandboxes
+from .creating import MadeSandboxes
 from .entry import Entry, folded, keys_of, records_of
 from .making import AS_AT_THE_START, Beginning
 
@@ -59,7 +59,7 @@ class Sandboxes(MadeSandboxes):
 
         Raises StoreError.
         """
-        for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
+        for entry in sorted(self.persistence.read(), key=lambda entry: entry.created_at):
             self.put(entry)
 
     def _begin_default(self) -> bool:
