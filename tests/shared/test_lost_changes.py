@@ -18,7 +18,7 @@ from stub_server.settings import Settings
 from ..support.ends import within
 from ..support.files import exported, imported
 from ..support.live import NO_TLS, Live, running
-from ..support.make import created, customer_body
+from ..support.make import Json, created, customer_body
 from ..support.postgres import Postgres
 from .conftest import Pair
 
@@ -143,12 +143,12 @@ def far(live: Live) -> httpx2.Client:
 
 
 @contextmanager
-def going_back(database: str) -> Iterator[tuple[Live, httpx2.Client, Future[httpx2.Response]]]:
+def going_back(database: str, *more: Json) -> Iterator[tuple[Live, list[Future[httpx2.Response]]]]:
     """A sandbox goes back to before its 20 customers, which no log has room for: the state is
-    stored, and waits for a lock.
+    stored, and waits for a lock. Then it makes more customers.
     """
     settings = Settings(store=database, scenario="empty")
-    with running(settings) as live, far(live) as api, ThreadPoolExecutor(1) as pool:
+    with running(settings) as live, far(live) as api, ThreadPoolExecutor(2) as pool:
         created(api.post("/_sandbox/snapshots", json={"name": "none"}))
         for _ in range(20):
             created(api.post("/v2/customers", json=customer_body()))
@@ -156,7 +156,8 @@ def going_back(database: str) -> Iterator[tuple[Live, httpx2.Client, Future[http
             lock.execute("lock table chunks in exclusive mode")
             back = pool.submit(api.post, "/_sandbox/snapshots/none/restore")
             assert within(PATIENCE, lambda: bool(waiting_for_lock(database)))
-            yield live, api, back
+            after = [pool.submit(api.post, "/v2/customers", json=body) for body in more]
+            yield live, [back, *after]
             lock.rollback()
 
 
@@ -172,8 +173,7 @@ def waiting_for_lock(database: str) -> list[int]:
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_no_other_change_waits_for_the_state_of_a_large_one(database: str) -> None:
     """What the same sandbox does meanwhile is stored with the state."""
-    with ThreadPoolExecutor(1) as pool, going_back(database) as (live, api, back):
-        after = pool.submit(api.post, "/v2/customers", json=customer_body())
+    with going_back(database, customer_body()) as (live, (back, after)):
         with httpx2.Client(base_url=live.url, verify=NO_TLS, timeout=2) as other:
             own = other.get("/_sandbox/credentials").json()["jwt"]
             headers = {"Authorization": f"Bearer {own}"}
@@ -189,7 +189,7 @@ def test_no_other_change_waits_for_the_state_of_a_large_one(database: str) -> No
 
 def test_a_state_that_cannot_be_written_leaves_what_was_there(database: str) -> None:
     """The connection that writes it ends: the change is refused."""
-    with going_back(database) as (_, _, back), psycopg.connect(database) as ending:
+    with going_back(database) as (_, (back,)), psycopg.connect(database) as ending:
         ending.execute("select pg_terminate_backend(%s)", waiting_for_lock(database))
         assert (503, "store_unavailable") == (
             back.result().status_code,
