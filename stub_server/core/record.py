@@ -104,11 +104,11 @@ class UniqueKey(NamedTuple):
 class Extras(NamedTuple):
     """Members of an event's payload beside the record:
 
-    `names` are copied from its hidden part, `others` are given.
+    `names` are copied from its hidden part, `others` are given: names and values as JSON.
     """
 
     names: tuple[str, ...] = ()
-    others: tuple[tuple[str, Any], ...] = ()
+    others: bytes = b"[]"
 
 
 NO_EXTRAS = Extras()
@@ -117,7 +117,7 @@ NO_EXTRAS = Extras()
 @lru_cache(maxsize=64)
 def moved_from(previous: str | None, *names: str) -> Extras:
     """Extras of a move: the hidden members `names`, then `previous_status`."""
-    return Extras(names, (("previous_status", previous),))
+    return Extras(names, orjson.dumps([("previous_status", previous)]))
 
 
 def without(members: Body, *names: str) -> Body:

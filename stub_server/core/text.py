@@ -87,7 +87,7 @@ def glob(pattern: str, text: str) -> bool:
     return _compiled(pattern)(text[:LONGEST]) is not None
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=512)  # the longest takes 65 KB; the module re keeps as many
 def _compiled(pattern: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(translate(pattern.replace("[", "[[]"))).match
 

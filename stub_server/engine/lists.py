@@ -142,8 +142,8 @@ class Event(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it keeps in memory."""
-        beside = orjson.dumps(self.extras.others)
-        return EVENT_OVERHEAD + len(self.resource) + len(self.hidden) + len(beside)
+        beside = len(self.hidden) + len(self.extras.others)
+        return EVENT_OVERHEAD + len(self.resource) + beside
 
     def payload(self) -> bytes:
         """The webhook body: compact JSON, the resource under its singular key, hidden
@@ -151,7 +151,7 @@ class Event(NamedTuple):
         """
         names, others = self.extras
         kept = orjson.loads(self.hidden) if names else {}
-        beside = {name: kept.get(name) for name in names} | dict(others)
+        beside = {name: kept.get(name) for name in names} | dict(orjson.loads(others))
         return orjson.dumps(
             {
                 "type": self.type,

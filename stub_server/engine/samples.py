@@ -10,7 +10,7 @@ from .draft import Draft
 from .lists import Event
 from .tables.query import Query, select
 from .tables.store import Store
-from .tables.table import Table
+from .tables.table import Table, encoded
 
 
 def nothing_happened(webhook_id: str) -> bytes:
@@ -45,7 +45,11 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
         project = row.project
         subject, resource = record.id, draft.store.shown(table.name, record)
     return draft.event(
-        event_type, subject, project, resource, extras=Extras(others=tuple(around.items()))
+        event_type,
+        subject,
+        project,
+        resource,
+        extras=Extras(others=encoded([*around.items()])),
     )
 
 

@@ -3,6 +3,7 @@
 Statements are those of `sql.py`. They take a session, which any thread may have.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ class Change:
 
     `row` is its row as it is to be, None where it is gone. `before` is the number of its newest
     step in the store, None for a sandbox that is new. The one with the number `ends` is deleted
-    first. `statements` and `steps` go with the row.
+    first. `statements` go with the row.
     """
 
     number: int
@@ -72,7 +73,6 @@ class Change:
     row: Kept | None = None
     ends: int | None = None
     statements: list[Statement] = field(default_factory=list)
-    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
 
 
 class Session(Protocol):
@@ -104,7 +104,6 @@ class Database(Protocol):
     seed: int
     errors: type[Exception]
     is_shared: bool = False
-    epoch: int = 0
     holder: int = 0
     living: str = "0"
     others: Sequence[tuple[str, Mapping[str, str]]] = ()
@@ -124,7 +123,12 @@ class Database(Protocol):
         return
 
     async def commit(self, changes: Sequence[Change]) -> Collection[int]:
-        """Commit changes; returns the numbers of those that could not be made."""
+        """Commit changes, beside the requests; returns the numbers of those that could not be
+        made.
+        """
+        return await asyncio.to_thread(self._commit, changes)
+
+    def _commit(self, changes: Sequence[Change]) -> Collection[int]: ...
 
     async def recover(self) -> None:
         """Wait until no commit is under way of which the end is unknown."""

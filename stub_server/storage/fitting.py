@@ -31,6 +31,7 @@ MOST_FAULTS, MOST_SEARCHED = 20, 2_000
 # other, so a position
 # that is too low shows in the next ones, unless so many were used that all events are forgotten.
 UPCOMING = 4_000
+MOST_TIMERS = 300_000  # more than a file has records: requests look at all of them
 
 
 @cache
@@ -91,6 +92,9 @@ class Fitting:
         for timer in sandbox.timers.pending():
             if timer.job not in JOBS and timer.job != SENDING:
                 fault = Fault("/job", f"there is no job {timer.job[:80]!r}")
+                self._blame("timers", str(timer.seq), fault)
+            elif timer.merchant_id not in sandbox.stores:
+                fault = Fault("/merchant_id", "there is no such merchant")
                 self._blame("timers", str(timer.seq), fault)
         return self.unfit()
 
@@ -196,7 +200,15 @@ def _faults(validator: Validator, value: Json) -> list[Fault]:
 
 
 def faults_of(sandbox: Sandbox) -> Iterator[str]:
-    """What is wrong with a sandbox whose records each fit: ids, unique keys, and laws."""
+    """What is wrong with a sandbox whose records each fit: timers, usage, ids, unique keys, and
+    laws.
+    """
+    if len(sandbox.timers) > MOST_TIMERS:
+        yield f"timers: there are more than {MOST_TIMERS:,}"
+    for store in sandbox.stores.values():
+        for ident in store.usage:
+            if store.api_keys.find(ident) is None:
+                yield f"merchants /usage: there is no API key {ident}"
     yield from _reused_ids(sandbox)
     for table in sandbox.tables():
         yield from _clashes(table)

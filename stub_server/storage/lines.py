@@ -210,7 +210,8 @@ def _event(event: Event, resource: int | None = None, hidden: int | None = None)
         body["resource"] = Fragment(event.resource)
     if hidden is None and event.hidden:
         body["hidden"] = Fragment(event.hidden)
-    return body | {"extras": event.extras._asdict()}
+    names, others = event.extras
+    return body | {"extras": {"names": names, "others": Fragment(others)}}
 
 
 def _reply(saved: Saved) -> Body:

@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -139,7 +139,6 @@ class PostgresStore(Database):
                 self._begin(session, seed)
                 self._take_lease(session)
                 self.others = self._others(session)
-            self.epoch = self.holder - 1 << 32
         except (psycopg.Error, Damage) as error:
             raise StoreError(f"{self.name}: it cannot be used ({one_line(error)}).") from None
         self._thread.start()
@@ -182,10 +181,6 @@ class PostgresStore(Database):
             loop.call_soon_threadsafe(done.set)
 
         self._release = release
-
-    async def commit(self, changes: Sequence[Change]) -> Collection[int]:
-        """Commit, beside the requests."""
-        return await asyncio.to_thread(self._commit, changes)
 
     def _commit(self, changes: Sequence[Change]) -> set[int]:
         if self._commits is None:

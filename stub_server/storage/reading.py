@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.clock import ClockState
 from ..core.ids import Position
-from ..core.record import NO_EXTRAS, Body, Extras, Record, place
+from ..core.record import Body, Extras, Record, place
 from ..core.timers import Timer
 from ..engine.lists import Ends, Event, Queue, ReplyKey, Saved
 from ..engine.sandbox import Sandbox
@@ -181,9 +181,7 @@ class Reader:
     def _event(self, body: Body, shown: Sequence[bytes] = (), kept: Sequence[bytes] = ()) -> Event:
         """An event. A part that is a number is one of those given."""
         resource, hidden, given = body["resource"], body["hidden"], body["extras"]
-        extras = NO_EXTRAS
-        if given["names"] or given["others"]:
-            extras = Extras(tuple(given["names"]), tuple(map(_pair, given["others"])))
+        extras = Extras(tuple(given["names"]), encoded(given["others"]))
         public = shown[resource] if isinstance(resource, int) else encoded(resource)
         rest = b""
         if isinstance(hidden, dict):

@@ -156,13 +156,6 @@ def due(session: Session, store: Database, now: int) -> list[str]:
     return _column(session.run(found, now, now, store.holder))
 
 
-def names(session: Session, most: int) -> list[str]:
-    """The names of the sandboxes that were used last."""
-    return _column(
-        session.run("select name from sandboxes order by last_used_at desc limit ?", most)
-    )
-
-
 def _column(rows: Iterable[Values]) -> list[Any]:
     """The values of rows that have one each."""
     return [value for (value,) in rows]
@@ -304,16 +297,15 @@ def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]
                 continue
             for statement, values in change.statements:
                 session.run(statement, *values)
-            insert_steps(session, change.steps)
     return lost
 
 
-def insert_steps(session: Session, steps: Sequence[Values]) -> None:
-    """Add steps, many with each statement."""
-    for begin in range(0, len(steps), _AT_ONCE):
-        few = steps[begin : begin + _AT_ONCE]
+def inserted(table: str, rows: Sequence[Values]) -> Iterator[Statement]:
+    """Add rows of three values, many with each statement."""
+    for begin in range(0, len(rows), _AT_ONCE):
+        few = rows[begin : begin + _AT_ONCE]
         places = ", ".join(["(?, ?, ?)"] * len(few))
-        session.run(f"insert into steps values {places}", *chain(*few))  # noqa: S608 - no values
+        yield f"insert into {table} values {places}", tuple(chain(*few))  # noqa: S608 - no values
 
 
 def _row_changed(session: Session, change: Change, holder: int) -> bool:
@@ -371,13 +363,12 @@ def state_entered(sandbox: int, state: KeptState) -> list[Statement]:
     ident, step, size, digests, name, about, chain = state
     stored_sum = sum_of(name, about, step, chain, size, b"".join(digests))
     row = ident, sandbox, name, about, step, chain, size, stored_sum
-    statements: list[Statement] = [
+    chunks = [(ident, place, digest) for place, digest in enumerate(digests)]
+    return [
         state_ended(sandbox, name),
         ("insert into states values (?, ?, ?, ?, ?, ?, ?, ?)", row),
+        *inserted("state_chunks", chunks),
     ]
-    for place, digest in enumerate(digests):
-        statements.append(("insert into state_chunks values (?, ?, ?)", (ident, place, digest)))
-    return statements
 
 
 def state_ended(sandbox: int, name: str) -> Statement:

@@ -8,7 +8,6 @@ always`.
 import os
 import sqlite3
 import threading
-from asyncio import to_thread
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -24,7 +23,6 @@ ADVICE = (
     "If its rights are in order and the disk has room, it is damaged: restore it from a backup, or"
     " give the server an empty one. Nothing in it is deleted."
 )
-AT_ONCE = 1024 * 1024  # bytes of steps
 BUSY = 5.0  # seconds that a write waits for another one
 PAGE = 8_192  # bytes: most steps have room in one
 EVERY = 0.1  # seconds: so much may be lost when the machine dies
@@ -113,19 +111,8 @@ class SqliteStore(Database):
     def reason(self, error: Exception) -> str:
         return str(error)  # SQLite's own text names no place
 
-    async def commit(self, changes: Sequence[Change]) -> Collection[int]:
-        """Commit. Steps are committed in the thread of the event loop: that takes no longer than a
-        request. To delete those of a sandbox, or to write very long ones, takes longer, and is done
-        beside it.
-        """
-        size, is_long = 0, False
-        for change in changes:
-            size += sum([len(line) for _, line, _ in change.steps])
-            is_long = is_long or change.ends is not None or bool(change.statements)
-        if is_long or size > AT_ONCE:
-            lost = await to_thread(sql.commit, self._main, changes, self.holder)
-        else:
-            lost = sql.commit(self._main, changes, self.holder)
+    def _commit(self, changes: Sequence[Change]) -> Collection[int]:
+        lost = sql.commit(self._main, changes, self.holder)
         self._commits += 1
         return lost
 

@@ -165,7 +165,9 @@ class Courier:
         release_parked(sandbox)
         queues = self.outbox(sandbox).queues
         for webhook, timer in claim_due(sandbox, until):
-            if webhook in queues:
+            if webhook is None:
+                sandbox.timers.regroup(timer, sandbox.timers.skipped)
+            elif webhook in queues:
                 queues[webhook].append(timer)
             else:
                 queues[webhook] = deque([timer])

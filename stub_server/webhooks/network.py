@@ -183,10 +183,13 @@ def authorities(cacert: Path | None) -> ssl.SSLContext:
     """The certificate authorities of this machine, or of SSL_CERT_FILE, and those in a file. They
     are read once.
 
-    Raises Failed where they cannot be read.
+    A receiver may ask for a handshake with numbers of 10,000 bits, for which the event loop would
+    stand still: only the usual elliptic curve is offered. Raises Failed where they cannot be read.
     """
     try:
         context = httpx2.create_ssl_context()
+        context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
+        context.set_ecdh_curve("prime256v1")
         if cacert is not None:
             context.load_verify_locations(cacert)
     except OSError as error:

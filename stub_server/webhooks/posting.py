@@ -16,16 +16,13 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
 
 
-def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str, Timer]]:
+def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str | None, Timer]]:
     """Claim the attempts that are due at an instant or before, in the order of time; each with its
-    webhook's id.
+    webhook's id, None where the delivery has made room for others.
     """
     while (timer := sandbox.timers.claim(until)) is not None:
-        entry = sandbox.stores[timer.merchant_id].webhook_logs.peek(timer.subject)
-        if entry is None:  # it has made room for others
-            sandbox.timers.regroup(timer, sandbox.timers.skipped)
-        else:
-            yield entry["webhookId"], timer
+        entry = sandbox.stores[timer.merchant_id].webhook_logs.peek(timer.subject) or {}
+        yield entry.get("webhookId"), timer
 
 
 def release_parked(sandbox: Sandbox) -> None:

@@ -61,8 +61,6 @@ PLACES: dict[str, Callable[[int], None]] = {
     "before a statement": _around(SqliteSession, "run", after=False, times=4),
     "after a statement": _around(SqliteSession, "run", after=True, times=4),
     "before a commit": _around(sql, "commit", after=False),
-    "before steps are inserted": _around(sql, "insert_steps", after=False),
-    "after steps were inserted": _around(sql, "insert_steps", after=True),
     "after a commit": _around(sql, "commit", after=True),
     "within a state": _between(commits, "chunks_of"),
     "after a state was written": _around(sql, "write_state", after=True),

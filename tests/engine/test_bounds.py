@@ -164,4 +164,4 @@ def test_what_requests_send_is_not_remembered_for_long(start: Start) -> None:
     finally:
         tracemalloc.stop()
     assert made < 4_500_000  # of which `urlsplit` of the client remembers three
-    assert _key_of.cache_parameters()["maxsize"] == 256
+    assert _key_of.cache_parameters()["maxsize"] == 64

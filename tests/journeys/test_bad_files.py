@@ -245,6 +245,14 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "Every order's payment agrees with its status: order ",
     ),
     "a timer of no record": (_set("timer", subject="nobody"), "timer.subject: "),
+    "a timer of no merchant": (
+        _set("timer", merchant_id="00000000-0000-4000-8000-000000000001"),
+        "timers /merchant_id: there is no such merchant (1 record)",
+    ),
+    "usage of no API key": (
+        _inside("merchant", None, "usage", **{"00000000-0000-4000-8000-000000000001": [1, 1]}),
+        "merchants /usage: there is no API key 00000000-0000-4000-8000-000000000001",
+    ),
     "a step of no cause": (_inside("step", None, "cause", kind="zz"), "step.cause.kind: "),
     "an event's member of a strange name": (
         _set("event", extras={"names": ['x"y'], "others": []}),
@@ -252,7 +260,7 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     ),
     "a long project of an event": (_set("event", project_id="x" * 4_000), "event.project_id: "),
     "many members of an event": (
-        _set("event", extras={"names": ["metadata"] * 101, "others": []}),
+        _set("event", extras={"names": ["metadata"] * 11, "others": []}),
         "event.extras.names: ",
     ),
     "a long key of a saved reply": (

@@ -7,6 +7,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from stub_server.webhooks.network import authorities
+
 from ..support.authority import server_context
 from ..support.make import Json, created
 from ..support.processes import Process
@@ -37,6 +39,18 @@ def test_a_receiver_with_a_certificate_of_ones_own_is_reached(by: str, tmp_path:
             with Process() as server:
                 assert ("failed", None, "tls") == _outcome(server, receiver.url)
         assert 1 == len(receiver.requests)
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+@pytest.mark.check
+def test_no_receiver_chooses_how_much_a_handshake_costs(tmp_path: Path) -> None:
+    """A group of 10,000 bits took 0.6 s of the event loop, and each attempt again."""
+    names = [cipher["name"] for cipher in authorities(None).get_ciphers()]
+    assert all(name.startswith(("TLS_", "ECDHE-")) for name in names)
+    tls, authority = server_context(tmp_path)
+    tls.set_ecdh_curve("secp521r1")
+    with receiving(tls=tls) as receiver, Process("--webhook-cacert", str(authority)) as server:
+        assert ("failed", None, "tls") == _outcome(server, receiver.url)
 
 
 def test_a_connection_that_ends_without_an_answer_is_a_failed_attempt(

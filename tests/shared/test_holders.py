@@ -448,3 +448,32 @@ def test_a_sandbox_that_was_opened_under_a_lease_that_ended_is_opened_again(
             persistence.close()
     assert isinstance(entry, Entry)
     assert ["moved", "moved"] == opened
+
+
+def test_a_sandbox_that_was_made_under_a_lease_that_ended_is_not_served_as_it_was(
+    postgres: Postgres,
+) -> None:
+    """Another server may have changed it by then: the one that made it answered without that."""
+    flags = ("--host", "127.0.0.1", *FLAGS)
+    with (
+        postgres.database() as url,
+        Process("--store", url, *flags) as here,
+        here.control() as control,
+        ThreadPoolExecutor(1) as pool,
+        psycopg.connect(url) as lock,
+        psycopg.connect(url, autocommit=True) as other,
+    ):
+        lock.execute("lock table credentials in exclusive mode")
+        making = pool.submit(control.post, "/sandboxes", json={"name": "made"})
+        time.sleep(0.5)
+        other.execute("update processes set until = clock_timestamp()")
+        leases = "select count(*) from processes where until > clock_timestamp()"
+        while other.execute(leases).fetchone() != (1,):
+            time.sleep(0.05)
+        lock.rollback()
+        making.result()
+        with Process("--store", url, *flags) as there, there.api("made") as api:
+            made = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
+            headers = {"Authorization": api.headers["Authorization"]}
+            address = f"{here.url}/s/made/v2/customers/{made}"
+            assert 200 == httpx2.get(address, headers=headers, verify=NO_TLS).status_code

@@ -3,18 +3,26 @@ it is sent again.
 """
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import httpx2
 import psycopg
 import pytest
 
+from stub_server.engine import kept
+from stub_server.settings import Settings
+
+from ..support.ends import within
 from ..support.files import exported, imported
-from ..support.live import NO_TLS
-from ..support.make import created, customer_body
+from ..support.live import NO_TLS, Live, running
+from ..support.make import Json, created, customer_body
 from ..support.postgres import Postgres
 from .conftest import Pair
 
+PATIENCE = 30.0
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 COUNTING = """
 create table counted (steps bigint);
@@ -124,3 +132,68 @@ def test_all_steps_of_a_commit_are_written_at_once(pair: Pair) -> None:
         row = database.execute("select max(steps) from counted").fetchone()
     assert row is not None
     assert row[0] > 1
+
+
+def far(live: Live) -> httpx2.Client:
+    """The API of a sandbox."""
+    address = f"{live.url}/s/far"
+    own = httpx2.get(f"{address}/_sandbox/credentials", verify=NO_TLS).json()["jwt"]
+    headers = {"Authorization": f"Bearer {own}"}
+    return httpx2.Client(base_url=address, headers=headers, verify=NO_TLS, timeout=PATIENCE)
+
+
+@contextmanager
+def going_back(database: str, *more: Json) -> Iterator[tuple[Live, list[Future[httpx2.Response]]]]:
+    """A sandbox goes back to before its 20 customers, which no log has room for: the state is
+    stored, and waits for a lock. Then it makes more customers.
+    """
+    settings = Settings(store=database, scenario="empty")
+    with running(settings) as live, far(live) as api, ThreadPoolExecutor(2) as pool:
+        created(api.post("/_sandbox/snapshots", json={"name": "none"}))
+        for _ in range(20):
+            created(api.post("/v2/customers", json=customer_body()))
+        with patch.object(kept, "MOST_BYTES", 10_000), psycopg.connect(database) as lock:
+            lock.execute("lock table chunks in exclusive mode")
+            back = pool.submit(api.post, "/_sandbox/snapshots/none/restore")
+            assert within(PATIENCE, lambda: bool(waiting_for_lock(database)))
+            after = [pool.submit(api.post, "/v2/customers", json=body) for body in more]
+            yield live, [back, *after]
+            lock.rollback()
+
+
+def waiting_for_lock(database: str) -> list[int]:
+    """The connections that wait to write a part of a state."""
+    found = (
+        "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%chunks%'"
+    )
+    with psycopg.connect(database) as asking:
+        return [pid for (pid,) in asking.execute(found)]
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_no_other_change_waits_for_the_state_of_a_large_one(database: str) -> None:
+    """What the same sandbox does meanwhile is stored with the state."""
+    with going_back(database, customer_body()) as (live, (back, after)):
+        with httpx2.Client(base_url=live.url, verify=NO_TLS, timeout=2) as other:
+            own = other.get("/_sandbox/credentials").json()["jwt"]
+            headers = {"Authorization": f"Bearer {own}"}
+            created(other.post("/v2/customers", json=customer_body(), headers=headers))
+        assert not back.done()
+        assert not after.done()
+    assert 200 == back.result().status_code
+    made = created(after.result())["customer"]["id"]
+    with running(Settings(store=database)) as again, far(again) as api:
+        listed = api.get("/v2/customers").json()["customers"]
+    assert [made] == [customer["id"] for customer in listed]
+
+
+def test_a_state_that_cannot_be_written_leaves_what_was_there(database: str) -> None:
+    """The connection that writes it ends: the change is refused."""
+    with going_back(database) as (_, (back,)), psycopg.connect(database) as ending:
+        ending.execute("select pg_terminate_backend(%s)", waiting_for_lock(database))
+        assert (503, "store_unavailable") == (
+            back.result().status_code,
+            back.result().json()["code"],
+        )
+    with running(Settings(store=database)) as again, far(again) as api:
+        assert 20 == api.get("/v2/customers").json()["pagination"]["total"]

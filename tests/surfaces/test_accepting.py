@@ -42,8 +42,8 @@ def answered_first(new: list[socket.socket], busy: list[socket.socket]) -> int:
     answers = {*new}
     counts = dict.fromkeys(busy, 0)
     with selectors.DefaultSelector() as selector:
-        for connection in (*busy, *new):
-            selector.register(connection, selectors.EVENT_READ)
+        for each in (*busy, *new):
+            selector.register(each, selectors.EVENT_READ)
         while min(counts.values()) < DEPTH:
             for key, _ in selector.select(30):
                 connection: Any = key.fileobj

@@ -8,12 +8,10 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -24,8 +22,7 @@ from stub_server.app import create_app
 from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import pending
-from stub_server.storage import sql
-from stub_server.storage.database import Change, Session, StoreError
+from stub_server.storage.database import StoreError
 from stub_server.storage.sql import FORMAT, sum_of
 from stub_server.storage.sqlite import DATABASE
 
@@ -197,15 +194,16 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path, how: str) ->
         )
 
 
+async def start(app: Application) -> None:
+    """Write states beside the requests."""
+    app.sandboxes.persistence.start()
+
+
 def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) -> None:
     """Of the steps that it holds none is left, so that the directory is bounded and
     starts are fast.
     """
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
-
-    async def start(app: Application) -> None:
-        app.sandboxes.persistence.start()
-
     with patch.object(pending, "LEAST", 100_000):
         app = create_app(settings)
         inside = Inside(app)
@@ -236,6 +234,7 @@ def test_going_back_further_than_a_log_keeps_stores_the_state_and_no_step(tmp_pa
     settings = replace(FROZEN, scenario="empty", store=tmp_path / "store")
     app = create_app(settings)
     inside, own = Inside(app), app.server.ready_token(app.sandboxes.default)
+    inside.run(start(app))
     assert 201 == inside.ask("POST", "/_sandbox/snapshots", {"name": "none"}).status
     for _ in range(20):
         assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status
@@ -245,7 +244,7 @@ def test_going_back_further_than_a_log_keeps_stores_the_state_and_no_step(tmp_pa
             assert 201 == inside.ask("POST", "/v2/customers", customer_body(), own).status
     assert 204 == inside.ask("DELETE", "/_sandbox/snapshots/none").status
     expected = facts(app.sandboxes.default)
-    app.sandboxes.persistence.close()
+    inside.run(app.sandboxes.persistence.stop())
     inside.close()
     assert (21, 22, 2) == _left(tmp_path)
     app = create_app(settings)
@@ -257,6 +256,7 @@ def test_a_large_step_back_of_a_lost_sandbox_leaves_its_steps_in_the_store(tmp_p
     """Another server has it by then, and goes on with them."""
     app = create_app(replace(FROZEN, scenario="empty", store=tmp_path / "store"))
     inside, own = Inside(app), app.server.ready_token(app.sandboxes.default)
+    inside.run(start(app))
     inside.ask("POST", "/_sandbox/snapshots", {"name": "none"})
     for _ in range(20):
         inside.ask("POST", "/v2/customers", customer_body(), own)
@@ -266,7 +266,7 @@ def test_a_large_step_back_of_a_lost_sandbox_leaves_its_steps_in_the_store(tmp_p
     with patch.object(kept, "MOST_BYTES", 10_000):
         assert 503 == inside.ask("POST", "/_sandbox/snapshots/none/restore").status
     assert before == _steps(tmp_path)
-    app.sandboxes.persistence.close()
+    inside.run(app.sandboxes.persistence.stop())
     inside.close()
 
 
@@ -493,33 +493,20 @@ def test_a_part_that_no_state_has_is_deleted_once_no_writer_may_need_it(tmp_path
     assert {digest for (digest,) in rows} == found | {b"new"}
 
 
-def test_steps_are_deleted_beside_the_requests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of a sandbox with a full log held everybody up for 0.2 s."""
-    deleting: dict[bool, set[str]] = {True: set(), False: set()}
-
-    def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]:
-        deletes = any(change.ends or change.statements for change in changes)
-        deleting[deletes].add(threading.current_thread().name)
-        return sql.commit(session, changes, holder)
-
-    monkeypatch.setattr(
-        "stub_server.storage.sqlite.sql", SimpleNamespace(**vars(sql) | {"commit": commit})
-    )
-    app = create_app(replace(FROZEN, store=tmp_path))
-    inside = Inside(app)
-    made: tuple[tuple[str, str, object], ...] = (
-        ("POST", "/_sandbox/sandboxes", {"name": "gone"}),
-        ("PATCH", "/s/gone/_sandbox/settings", {"autopay": 5}),
-        ("POST", "/s/gone/_sandbox/reset", None),
-        ("DELETE", "/_sandbox/sandboxes/gone", None),
-    )
-    for method, path, body in made:
-        assert inside.ask(method, path, body).status < 300
-    here = threading.current_thread().name
-    assert {here} == deleting[False]
-    assert deleting[True]
-    assert here not in deleting[True]
-    inside.close()
-    app.sandboxes.persistence.close()
+def test_nobody_waits_for_a_commit_that_waits(tmp_path: Path) -> None:
+    """While another connection writes a large state, or one of a sandbox's steps are deleted, a
+    commit waited in the turn of everybody.
+    """
+    with store(tmp_path) as server, server.api() as api, server.control("other") as other:
+        other.get("/credentials").raise_for_status()
+        with (
+            closing(sqlite3.connect(tmp_path / "store" / DATABASE)) as writer,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            writer.execute("begin immediate")
+            making = pool.submit(api.post, "/v2/customers", json=customer_body())
+            time.sleep(0.3)
+            assert 200 == other.get("/clock", timeout=1).status_code
+            assert not making.done()
+            writer.rollback()
+            created(making.result())

@@ -208,6 +208,10 @@ FOREIGN: dict[str, tuple[Speak, str]] = {
         once(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"),
         "broke off",
     ),
+    "a coding of a coding": (
+        answer("200 OK", "Content-Encoding: gzip, gzip\r\n", b"{}"),
+        "coding within another",
+    ),
     "a broken coding": (answer("200 OK", "Content-Encoding: gzip\r\n", b"{}"), "coding"),
 }
 
@@ -223,6 +227,16 @@ def test_what_is_no_api_is_not_compared(name: str) -> None:
     ended_in_time(outcome, {2})
     assert fact in outcome.output
     assert [] == outcome.report.get("divergences", [])
+
+
+@pytest.mark.promise("no-credential-in-report")
+def test_no_credential_is_in_a_report_as_the_code_of_a_refusal() -> None:
+    refusal = {"error": True, "message": "No.", "code": f"Bearer {TOKEN}", "status": 404}
+    refuse = answer("404 No", "Content-Type: application/json\r\n", json.dumps(refusal).encode())
+    with speaking(refuse) as url:
+        outcome = verify(url, "--budget", str(BUDGET), token=TOKEN)
+    ended_in_time(outcome, {1, 2})
+    assert TOKEN not in json.dumps(outcome.report)
 
 
 @pytest.mark.parametrize(

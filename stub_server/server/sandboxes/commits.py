@@ -2,10 +2,10 @@
 anew without it.
 
 One commit is in flight at a time. What is recorded meanwhile is the next one. An answer waits for
-the steps of its own sandbox alone. A commit adds steps and changes the row of each sandbox, if that
-still has the newest step and the holder that this process knows. If it fails, its sandboxes are
-unloaded, and opened again with what the store has. Work on the store is done in threads, beside the
-requests.
+the steps of its own sandbox alone, and so for the state of a large one, which is written before. A
+commit adds steps and changes the row of each sandbox, if that still has the newest step and the
+holder that this process knows. If it fails, its sandboxes are unloaded, and opened again with what
+the store has. Work on the store is done in threads, beside the requests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...core.slices import BackgroundWorker
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
-from ...storage.database import Change, Database, KeptState, Session, one_line
+from ...storage.database import Change, Database, KeptState, Session, Statement, one_line
 from ...storage.lines import chunks_of, step_line
 from ...storage.sql import chained, keys_entered, place_of
 from ...storage.state import capture
@@ -88,7 +88,7 @@ class Commits:
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
         if store is not None:
-            self.store, self.is_shared, self.epoch = store, store.is_shared, store.epoch
+            self.store, self.is_shared, self.epoch = store, store.is_shared, store.holder << 32
             self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Stored] = {}
         # what is committed next, and what is being committed
@@ -111,9 +111,8 @@ class Commits:
             self.check_written()
             pending = self._pending(stored)
             if not sandbox.log.has_room(step.size):
-                pending.is_renewed = True
-                stored.state_step, stored.size = step.number, 0
-                stored.contract = self.factory.contract
+                stored.leap = step.number
+                self._wake.set()
                 return
             line = step_line(step)
             stored.chain = chained(line, stored.chain)
@@ -135,22 +134,27 @@ class Commits:
         return pending
 
     async def _commit(self) -> None:
-        """Commit until nothing is left."""
-        while self._next:
+        """Commit until nothing is left that is ready."""
+        while self._take_off():
             begun = monotonic()
-            self._flying, self._next = self._next, {}
             try:
                 await self._commit_flying()
             except Exception as error:  # a defect must not look like a commit
                 await self._fail(error)
-            self._begun = begun
-        self.committing, self._flying = None, {}
+            self._flying, self._begun = {}, begun
+        self.committing = None
+
+    def _take_off(self) -> bool:
+        """Have what is ready committed next; whether there is any."""
+        for stored, pending in [*self._next.items()]:
+            if pending.is_ready:
+                self._flying[stored] = self._next.pop(stored)
+        return bool(self._flying)
 
     async def _commit_flying(self) -> None:
         flying = [*self._flying.values()]
         for pending in flying:
             pending.complete()
-        await self._renew([pending for pending in flying if pending.is_renewed])
         lost = await self.store.commit(flying)
         for pending in flying:
             stored = pending.stored
@@ -162,22 +166,6 @@ class Commits:
                     "the sandbox no longer exists, or another server has it"
                 )
             pending.known.set()
-
-    async def _renew(self, renewed: Sequence[Pending]) -> None:
-        """Store the present states of sandboxes in place of their steps."""
-        if renewed:
-            chains = [pending.stored.chain for pending in renewed]
-            states = await self.write(*(pending.stored.entry.sandbox for pending in renewed))
-            for pending, state, chain in zip(renewed, states, chains, strict=True):
-                self._add_state(pending, state, chain)
-
-    def _add_state(self, pending: Pending, state: KeptState, chain: int) -> None:
-        """Store a state of a sandbox in place of the steps that led to it."""
-        pending.stored.state_size = state.size
-        last = place_of(pending.number, state.step)
-        pending.steps = [step for step in pending.steps if step[0] > last]
-        pending.statements += sql.state_entered(pending.number, state._replace(chain=chain))
-        pending.statements.append(sql.steps_ended(pending.number, state.step))
 
     async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
         """Write the present states of sandboxes, beside the requests, for what is committed to
@@ -242,11 +230,16 @@ class Commits:
         pending.statements += keys_entered(keys, stored.number)
         return pending
 
-    async def store_row(self, sandbox: Sandbox) -> None:
-        """Store the row of a sandbox, and wait for that. Raises Unavailable."""
+    async def store_row(
+        self, sandbox: Sandbox, beside: Callable[[int], Sequence[Statement]] = lambda number: ()
+    ) -> None:
+        """Store the row of a sandbox, with what is stored `beside` it for its number, and wait for
+        that. Raises Unavailable.
+        """
         self.check_written()
         pending = self.store_row_soon(sandbox.name)
         if pending is not None:
+            pending.statements += beside(pending.number)
             await pending.outcome()
 
     @property

@@ -121,6 +121,7 @@ class MadeSandboxes(LoadedSandboxes):
             await self.persistence.announce(name)
             task = asyncio.create_task(self._create_announced(name, beginning, ttl))
             self._creations[name] = task
+            asyncio.gather(task, return_exceptions=True)  # nobody may ever ask why it failed
         return name, task
 
     def _check_creations(self, name: str) -> None:

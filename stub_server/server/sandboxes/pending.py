@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...core.problem import Refusal
 from ...storage.database import Change
+from ...storage.sql import inserted
 from .entry import Entry
 
 # bytes of steps after which a state is written, of sandboxes whose state is smaller
@@ -20,7 +21,8 @@ class Stored:
 
     `chain` is the sum of the newest step, `committed` the number of the newest one that is stored,
     None while the sandbox is not. `contract` is empty where the state and the steps are not all of
-    one.
+    one. `leap` is the newest step that has no line, since a log does not keep one of that size: a
+    state is stored in place of it.
     """
 
     entry: Entry
@@ -31,27 +33,38 @@ class Stored:
     chain: int
     committed: int | None
     size: int = 0
+    leap: int = 0
+
+    @property
+    def lacks_state(self) -> bool:
+        """Whether nothing can be committed before a state is written."""
+        return self.leap > self.state_step
 
     @property
     def is_long(self) -> bool:
         """Whether a state is to be written. One is read in half the time of its steps."""
-        return self.size > max(LEAST, self.state_size // 2)
+        return self.lacks_state or self.size > max(LEAST, self.state_size // 2)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Pending(Change):
     """What is committed of a sandbox at once.
 
-    It may be stored in place of what was `replaced`. One that `is_renewed` has its state stored in
-    place of its steps: a log does not keep one of these. `known` is set when the outcome is known;
-    `failure` says why it is not done.
+    `steps` come with their place and sum. It may be stored in place of what was `replaced`. `known`
+    is set when the outcome is known; `failure` says why it is not done.
     """
 
     stored: Stored
     replaced: Stored | None = None
-    is_renewed: bool = False
+    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be committed, or fails."""
+        is_over = self.ends == self.number or self.failure is not None
+        return is_over or not self.stored.lacks_state
 
     async def outcome(self) -> bool:
         """Wait until it is stored; False where the name of a new sandbox is taken.
@@ -64,10 +77,15 @@ class Pending(Change):
         return self.stored.committed is not None
 
     def complete(self) -> None:
-        """Add the row of the sandbox as it is now, unless it is to be deleted."""
+        """Add the row of the sandbox as it is now, unless it is to be deleted. Raises its
+        failure.
+        """
+        if self.failure is not None:
+            raise self.failure
         if self.ends == self.number:
-            self.steps, self.statements, self.is_renewed = [], [], False
+            self.statements = []
         else:
             stored = self.stored
+            self.statements += inserted("steps", self.steps)
             self.before = stored.committed
             self.row = stored.entry.row(stored.chain, stored.contract)

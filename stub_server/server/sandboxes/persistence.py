@@ -51,8 +51,8 @@ class Persistence(Commits):
 
     # -- what was there before
 
-    def read(self, most: int) -> Iterator[Entry]:
-        """At most `most` sandboxes of the store; only the default one if the store is shared.
+    def read(self) -> Iterator[Entry]:
+        """The sandboxes of the store; only the default one if the store is shared.
 
         Raises StoreError.
         """
@@ -62,7 +62,7 @@ class Persistence(Commits):
             names = [DEFAULT]
             if not self.is_shared:
                 with self._naming(""):
-                    names = sql.names(session, most)
+                    names = [kept.name for kept in sql.listed(session)]
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
@@ -128,13 +128,13 @@ class Persistence(Commits):
         self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()
     ) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server
-        has that.
+        has that, or may have it by now: the lease ended meanwhile.
 
         `written` is its state, then those of its snapshots. Raises Unavailable.
         """
         if not self.has_store:
             return True
-        before = self._stored.get(entry.sandbox.name)
+        before, holder = self._stored.get(entry.sandbox.name), self.store.holder
         own = 0 if before is None else before.number
         # an earlier sandbox may have keys that a copy or a file brings
         keys = list(entry.keys)
@@ -152,8 +152,9 @@ class Persistence(Commits):
         pending.statements += sql.state_entered(number, state)
         for snapshot, other in zip(snapshots, others, strict=True):
             pending.statements += self._snapshot_entered(number, snapshot, other)
-        if not await pending.outcome():
+        if not await pending.outcome() or holder != self.store.holder:
             return False
+        self.check_lease()
         self._follow(stored)
         return True
 
@@ -238,11 +239,9 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
-            self.check_written()
-            pending = self.store_row_soon(entry.sandbox.name)
-            if pending is not None:
-                pending.statements += self._snapshot_entered(pending.number, snapshot, *written)
-                await pending.outcome()
+            await self.store_row(
+                entry.sandbox, lambda number: self._snapshot_entered(number, snapshot, *written)
+            )
             entry.snapshots.keep(snapshot)
             return True
 
@@ -252,11 +251,7 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 raise gone()
             entry.snapshots.get(name)
-            self.check_written()
-            pending = self.store_row_soon(entry.sandbox.name)
-            if pending is not None:
-                pending.statements.append(sql.state_ended(pending.number, name))
-                await pending.outcome()
+            await self.store_row(entry.sandbox, lambda number: [sql.state_ended(number, name)])
             entry.snapshots.drop(name)
 
     # -- beside the requests
@@ -304,13 +299,17 @@ class Persistence(Commits):
                     await self._wake.wait()
             self._wake.clear()
             try:
-                for stored in [*self._stored.values()]:
+                for stored in [*self._stored.values(), *self._next]:
                     if stored.is_long:
                         await self._rewrite(stored)
                 while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
+                for pending in self._next.values():
+                    if pending.stored.lacks_state:
+                        pending.failure = error
+                        self._pending(pending.stored)
                 await asyncio.sleep(PAUSE)
                 self._wake.set()
 
@@ -321,10 +320,10 @@ class Persistence(Commits):
         size, chain = stored.size, stored.chain
         (state,) = await self.write(stored.entry.sandbox)
         is_there = self._stored.get(stored.entry.sandbox.name) is stored
-        if is_there and state.step > stored.state_step:  # else a newer state is stored
-            self.check_written()
-            stored.state_step, stored.contract = state.step, self.factory.contract
-            stored.size -= size
-            pending = self._pending(stored)
-            self._add_state(pending, state, chain)
-            await pending.outcome()
+        if is_there or stored in self._next:
+            pending, last = self._pending(stored), sql.place_of(stored.number, state.step)
+            stored.state_step, stored.state_size = state.step, state.size
+            stored.size, stored.contract = stored.size - size, self.factory.contract
+            pending.steps = [step for step in pending.steps if step[0] > last]
+            pending.statements += sql.state_entered(stored.number, state._replace(chain=chain))
+            pending.statements.append(sql.steps_ended(stored.number, state.step))

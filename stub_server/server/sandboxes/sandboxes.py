@@ -26,7 +26,7 @@ from ...storage import sql
 from ...storage.database import Kept
 from ...storage.package import read_file
 from ...storage.state import Snapshot
-from .creating import MOST, MadeSandboxes
+from .creating import MadeSandboxes
 from .entry import Entry, folded, keys_of, records_of
 from .making import AS_AT_THE_START, Beginning
 
@@ -59,7 +59,7 @@ class Sandboxes(MadeSandboxes):
 
         Raises StoreError.
         """
-        for entry in sorted(self.persistence.read(MOST), key=lambda entry: entry.created_at):
+        for entry in sorted(self.persistence.read(), key=lambda entry: entry.created_at):
             self.put(entry)
 
     def _begin_default(self) -> bool:
@@ -180,14 +180,9 @@ class Sandboxes(MadeSandboxes):
         replaced = {"step": old.log.number, "records": records_of(old), "now": iso(old.clock.now)}
         return await self._replace(name, sandbox, snapshots), replaced
 
-    async def put_in_place(self, sandbox: Sandbox) -> None:
-        """Replace the sandbox of its name, which is created where there is none, and its
-        generation.
-        """
-        if self.find(sandbox.name) is None:
-            await self.create(sandbox.name)
-        self.entry(sandbox.name).sandbox.renew(sandbox.origin.generation)
-        await self._replace(sandbox.name, sandbox)
+    def put_in_place(self, sandbox: Sandbox) -> None:
+        """Replace the sandbox of its name, if there is one, on a server without a store."""
+        self.put(self._entry(sandbox, None))
 
     async def _replace(
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()

@@ -116,13 +116,13 @@ class Session:
     def _sandbox(self) -> Sandbox:
         return self._app.server.sandboxes.entry(self.name).sandbox
 
-    async def _begin(self) -> None:
+    def _begin(self) -> None:
         """Have the sandbox of the recording, in the state at its beginning."""
         sandbox = built(self._reader)
         if self._held_before != SILENT:
             self._held_before = min(self._held_before, sandbox.events.raised)
         sandbox.status.held_before = self._held_before
-        await self._app.server.sandboxes.put_in_place(sandbox)
+        self._app.server.sandboxes.put_in_place(sandbox)
 
     async def run(self) -> Body:
         """Send the requests as long as they fit the state of the sandbox; the report on the
@@ -131,7 +131,7 @@ class Session:
         Requests that were skipped were not sent, or are not compared. Those that are `unsent` came
         after the state had become another one than the recorded one.
         """
-        await self._begin()
+        self._begin()
         same, unsent, diffs = 0, 0, list[Body]()
         skipped, differing = Counter[str](), defaultdict[str, list[str]](list)
         for number, request in enumerate(self._requests, 1):

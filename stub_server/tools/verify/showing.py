@@ -3,6 +3,7 @@ not make.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +57,7 @@ class Showing:
         wherever they occur.
         """
         request, answer = exchange
-        own, redactor = _credentials(request.headers), self._redactor
+        own, redactor = self._own(request), self._redactor
 
         def line(text: str) -> str:
             return self._line(text, own)
@@ -77,7 +78,12 @@ class Showing:
     def line(self, request: Request) -> str:
         """Path and query on one line."""
         text = request.path + (f"?{request.query}" if request.query else "")
-        return cut(self._line(text, _credentials(request.headers)))
+        return cut(self._line(text, self._own(request)))
+
+    def _own(self, request: Request | None) -> list[str]:
+        """What must not be shown of a request: its credentials, and that of the run."""
+        own = [] if request is None else _credentials(request.headers)
+        return [*own, self.token] if self.token else own
 
     def _line(self, text: str, own: list[str]) -> str:
         return self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
@@ -109,13 +115,14 @@ class Showing:
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
     ) -> Finding:
         """A finding with the exchange of an operation as a report shows it."""
+        own = self._own(exchange.request)
         said, got = self.said(exchange.answer, exchange.request), found.got
         if got is not None:
-            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}"))
+            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}", own))
         return replace(
             found,
-            title=self._text(found.title, 2 * LONGEST),  # which may have two values
-            expected=Said(found.expected.status, self._text(found.expected.excerpt)),
+            title=self._text(found.title, own, 2 * LONGEST),  # which may have two values
+            expected=Said(found.expected.status, self._text(found.expected.excerpt, own)),
             operation=found.operation or (operation.id if operation is not None else ""),
             # what makes the records that others need must be accepted too
             group=group if group in GROUPS else "accepts",
@@ -132,7 +139,7 @@ class Showing:
             text = redacted.body.decode("utf-8", "replace")
         elif answer.status:  # without an answer, the body is our own text
             text = code_of(answer.json()) or ""
-        return Said(answer.status, self._text(text))
+        return Said(answer.status, self._text(text, self._own(request)))
 
     def value(self, name: str, value: Any) -> str:
         """A part of a body as a report shows it, or its type. Secrets are known by their names."""
@@ -147,8 +154,10 @@ class Showing:
         shown = (self._redactor.messages(text)[0] or b"").decode()
         return cut(shown.partition(":")[2][:-1])
 
-    def _text(self, text: str, most: int = LONGEST) -> str:
-        """A text that may have names which the target chose."""
+    def _text(self, text: str, own: Sequence[str], most: int = LONGEST) -> str:
+        """A text that may have names which the target chose, without the credentials `own`."""
+        for credential in own:
+            text = text.replace(credential, REDACTED)
         return cut(self._redactor.text(text), most)
 
     def _member(self, member: str, operation: Operation | None) -> str:
