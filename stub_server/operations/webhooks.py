@@ -28,8 +28,8 @@ async def list_webhooks(work: Work, query: Body) -> Reply:
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
-    key = new_key(work.draft.ids.secret_bytes())
-    public, hidden = rules.new_webhook(work.draft.new("Webhook"), body, key)
+    blank, key = work.draft.new("Webhook"), new_key(work.draft.ids.secret_bytes())
+    public, hidden = rules.new_webhook(blank, body, key)
     _check_project(work, public["projectId"])
     rules.check_room(len(work.store.webhooks))
     if work.request.is_foreign:
