@@ -45,7 +45,7 @@ class Runner(Run):
         `on_exchange` with each exchange.
         """
         self._progress = progress
-        self._twins = [Twin(options.seed + number, options.overlays) for number in (1, 2)]
+        self._twin = Twin(options.seed + 1, options.overlays)
         super().__init__(options, on_exchange)
         known = formats(is_document_here, is_document_unchecked)
         self._mender = Mender(self.document, Schemas(self.document.raw, known))
@@ -126,11 +126,11 @@ class Runner(Run):
             self.closed[create.id] = "the credential is limited to some projects"
 
     async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
-        made, (first, second), left = self.cleanup.made(), self._twins, iter(journeys)
+        made, left = self.cleanup.made(), iter(journeys)
         is_done = False
-        while not is_done:  # with new twins once the target's records have departed from theirs
-            async with first.fork() as one, second.fork() as two:
-                is_done = await Walk(self, builder, (one, two), made).go(left)
+        while not is_done:  # with a new fork once the target's records have departed from its own
+            async with self._twin.fork() as fork:
+                is_done = await Walk(self, builder, fork, made).go(left)
             await self.cleanup.remove(made)  # some kinds are limited in number
             builder.begin_anew()
 

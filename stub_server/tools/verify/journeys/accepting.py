@@ -108,7 +108,7 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
         ("another body with the same", other),
     ):
         seen = yield probe("persists", f"{learns} {_KEY}", sent, key, suspect="idempotency")
-        if seen.has_departed:  # what the backend has is no longer what the twins have
+        if seen.has_departed:  # what the backend has is no longer what the twin has
             builder.present.clear()
             break
 
