@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -76,8 +76,10 @@ class Runner(Run):
         self.seconds = monotonic() - began
         # connections that break now and then say nothing about an operation
         answered = {operation for operation, status in self.pairs if status}
+        lost = Counter(each.operation for each in self.findings if each.kind == "transport")
         for each in [*self.findings]:
-            if each.kind == "transport" and (self.away or each.operation in answered):
+            is_chance = each.operation in answered or lost[each.operation] < TRIES
+            if each.kind == "transport" and (self.away or is_chance):
                 self.findings.remove(each)
         return self
 
