@@ -16,7 +16,7 @@ NOW = 1_700_000_000.0
 
 
 def comparing(roles: Roles | None = None, states: Collection[Any] = ()) -> Comparing:
-    return Comparing(roles or Roles(), {"status": states}, set())
+    return Comparing(roles or Roles(), states, set())
 
 
 def found(judge: Comparing, target: Any, twin: Any, took: float = 0.1) -> list[Difference]:

@@ -107,6 +107,15 @@ def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
     assert {*names} == {*named.split(", ")}
 
 
+def test_a_member_that_is_not_stored_is_not_told_again_as_one_that_answers_lack() -> None:
+    lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones")
+    lost = finding("not-persisted", pointer="#/components/schemas/CustomerCreate/properties/phones")
+    [one] = divergences([lacks, lost])
+    assert [lost] == one.findings
+    others = [replace(lacks, pointer=f"{CUSTOMER}/email"), replace(lacks, operation="listPlans")]
+    assert 3 == len(divergences([*others, lost]))
+
+
 def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
     members = ("name", "email", "document")
     found = [

@@ -4,7 +4,7 @@ A value is compared if it follows from a request, a default, a state or an earli
 schema alone decides about others.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -41,15 +41,13 @@ class Difference(NamedTuple):
 class Comparing:
     """One per journey."""
 
-    def __init__(
-        self, roles: Roles, defaults: Mapping[str, Collection[Any]], created: set[float]
-    ) -> None:
-        """`defaults` are the defaults and states of members, by their names.
+    def __init__(self, roles: Roles, assumed: Collection[Any], created: set[float]) -> None:
+        """`assumed` are the defaults and states of members.
 
         `created` has each `createdAt` that the target has shown to any journey, in seconds
         since 1970.
         """
-        self._roles, self._defaults = roles, defaults
+        self._roles, self._assumed = roles, assumed
         self._created = created
         self._sent: set[Any] = set()
         # by the record of the twin, the newest first
@@ -150,10 +148,9 @@ class Comparing:
             kinds = {_kind(value) for value in (twin, target)} - {type(None)}
             if len(kinds) != 1:
                 return
-            known = self._defaults.get(place[-1], ())
             if is_number(twin):  # numbers are always computed
                 yield Difference(place, twin, target)
-            elif None in (target, twin) or twin in known or folded(twin) in self._sent:
+            elif None in (target, twin) or twin in self._assumed or folded(twin) in self._sent:
                 yield Difference(place, twin, target, "default")
 
     def _id(self, place: Steps, target: Any, twin: str) -> Iterator[Difference]:

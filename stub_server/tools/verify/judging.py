@@ -3,8 +3,7 @@ what was sent.
 """
 
 import secrets
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -59,7 +58,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, _defaults(run.document), run.created)
+        self.comparing = Comparing(roles, _assumed(run.document), run.created)
         self._run = run
         codes = [str(key.code) for keys in run.document.unique.values() for key in keys]
         self._kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
@@ -156,8 +155,7 @@ class Judge:
         if probe.is_alone or body is None or not is_own or probe.suspect == "paging":
             return
         found = [*self.comparing.differences(body, twin.json(), took)]
-        is_mixed = is_list(probe.operation) and bool(self._run.cleanup.spoiled)
-        has_others = self.has_strange or is_mixed or any(each.kind in _LISTS for each in found)
+        has_others = self.has_strange or any(each.kind in _LISTS for each in found)
         for each in found:
             is_figure = is_number(each.expected) and each.kind != "not-persisted"
             # what is there beside has been found as it was made, or not deleted
@@ -214,13 +212,13 @@ class Judge:
         return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
 
 
-def _defaults(document: Document) -> Mapping[str, set[Any]]:
-    """By the name of a member: its defaults in requests, and the states of records."""
-    made: dict[str, set[Any]] = defaultdict(set, error={True, False})
+def _assumed(document: Document) -> set[Any]:
+    """The values that records have unless a request says otherwise: defaults, and states."""
+    found: set[Any] = {True, False}
     for schema in document.raw["components"]["schemas"]:
-        for name, default in document.defaults(schema).items():
-            if isinstance(default, (str, bool)):
-                made[name].add(default)
+        for default in document.defaults(schema).values():
+            if isinstance(default, str):
+                found.add(default)
     for lifecycle in document.lifecycles.values():
-        made[lifecycle.field] |= {True, False, *lifecycle.states}
-    return made
+        found |= {*lifecycle.states}
+    return found

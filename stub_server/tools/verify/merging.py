@@ -20,7 +20,8 @@ EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
 _FEWEST = 3
 _MISSING = "missing-operation"
-_IGNORING = ("filter", "sort")
+_CAUSES = {"laxer": ("filter", "sort"), "schema": ("not-persisted",)}
+"""The classes by which something is told of a parameter or a member, by those that follow."""
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
@@ -120,8 +121,9 @@ class Ledger:
     def _settled(self) -> Iterator[Finding]:
         """The findings by what all of them together show.
 
-        A parameter that a list ignores is not checked. What is refused in the words of a move, or
-        of a stricter check, is refused for that reason.
+        What a list ignores it does not check, and what is not stored answers lack: that is not said
+        again. What is refused in the words of a move, or of a stricter check, is refused for that
+        reason.
         """
         moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
         strict = {_refusal(each) for each in self.findings if each.kind == "stricter"}
@@ -129,18 +131,21 @@ class Ledger:
         repeated = {"stricter": moves, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
-        ignored = {self._parameter(each) for each in self.findings if each.kind in _IGNORING}
+        told = {(each.kind, *self._subject(each)) for each in self.findings if self._member(each)}
         for each in self.findings:
             is_missing = each.operation in missing
             is_opened = each.kind == "scope" and each.operation in opened
             is_known = each.target.excerpt and _refusal(each) in repeated.get(each.kind, ())
-            is_ignored = each.kind == "laxer" and self._parameter(each) in ignored
-            if is_missing is (each.kind == _MISSING) and not (is_opened or is_known or is_ignored):
+            subject = self._subject(each)
+            is_told = any((kind, *subject) in told for kind in _CAUSES.get(each.kind, ()))
+            if each.kind == "schema":  # of what is there, the schema says more
+                is_told = is_told and each.pointer.endswith(f"/properties/{subject[1]}")
+            if is_missing is (each.kind == _MISSING) and not (is_opened or is_known or is_told):
                 yield each
 
-    def _parameter(self, finding: Finding) -> tuple[str, str]:
-        """The operation and the parameter or member that a finding is about."""
-        return finding.operation, self._member(finding)
+    def _subject(self, finding: Finding) -> tuple[str, str]:
+        """The kind of records and the parameter or member that a finding is about."""
+        return self._tag(finding), self._member(finding)
 
     def _tag(self, finding: Finding) -> str:
         operation = self.document.operations.get(finding.operation)
