@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
+from uuid import uuid4
 
 from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
@@ -38,7 +38,7 @@ class Run(Ledger):
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
+        self.unknown_id = str(uuid4())
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
