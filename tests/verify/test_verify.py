@@ -82,6 +82,7 @@ def test_our_own_server_does_not_depart_from_what_is_read_whoever_asks() -> None
                 "keeps updatePlan status",
                 "exceeds updateCustomer address.city maxLength",
                 "narrows createPlan name maxLength",
+                "narrows updateProject name maxLength",
                 "narrows updatePlan amount minimum",
                 "create-not-kept",
                 "key-of-another-project-accepted",
