@@ -21,7 +21,7 @@ EVERYWHERE = "everywhere"
 _FEWEST = 3
 _MISSING = "missing-operation"
 _CAUSES = {"laxer": ("filter", "sort"), "schema": ("not-persisted",)}
-"""The classes by which something is told of a parameter or a member, by those that follow."""
+"""The classes by which something is reported of a parameter or a member, by those that follow."""
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
@@ -131,16 +131,17 @@ class Ledger:
         repeated = {"stricter": moves, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
-        told = {(each.kind, *self._subject(each)) for each in self.findings if self._member(each)}
+        of_members = filter(self._member, self.findings)
+        reported = {(each.kind, *self._subject(each)) for each in of_members}
         for each in self.findings:
             is_missing = each.operation in missing
             is_opened = each.kind == "scope" and each.operation in opened
             is_known = each.target.excerpt and _refusal(each) in repeated.get(each.kind, ())
             subject = self._subject(each)
-            is_told = any((kind, *subject) in told for kind in _CAUSES.get(each.kind, ()))
+            is_reported = any((kind, *subject) in reported for kind in _CAUSES.get(each.kind, ()))
             if each.kind == "schema":  # of what is there, the schema says more
-                is_told = is_told and each.pointer.endswith(f"/properties/{subject[1]}")
-            if is_missing is (each.kind == _MISSING) and not (is_opened or is_known or is_told):
+                is_reported = is_reported and each.pointer.endswith(f"/properties/{subject[1]}")
+            if is_missing is (each.kind == _MISSING) and not (is_opened or is_known or is_reported):
                 yield each
 
     def _subject(self, finding: Finding) -> tuple[str, str]:
