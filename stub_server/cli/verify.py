@@ -91,7 +91,6 @@ def _sent(
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
     import ssl
-    import time
 
     from ..tools.verify.correcting import correct_run
     from ..tools.verify.exchange import Exchange, base_of
@@ -104,8 +103,7 @@ def _sent(
 
     def record(exchange: Exchange) -> None:
         if file is not None:
-            began = time.time() - exchange.answer.seconds
-            recorded.append(entry_of(showing.redacted(exchange), began, base_of(options.url)))
+            recorded.append(entry_of(showing.redacted(exchange), base_of(options.url)))
 
     with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
 

@@ -7,6 +7,7 @@ Only `sender.py` imports this module, when something is sent: importing httpcore
 import asyncio
 import socket
 import ssl
+import threading
 from collections.abc import Iterable
 from contextlib import aclosing
 from functools import cache
@@ -22,6 +23,8 @@ from ..core.slices import BackgroundWorker
 from ..domain.deliveries import Delivery, Failed, kept_headers
 
 Address = IPv4Address | IPv6Address
+Received = tuple[int, dict[str, str], str]
+"""The status of an answer, and what is kept of its headers and body."""
 
 KEPT_BYTES = 4096  # of an answer's body
 # Bytes read at once, which may be many interim answers or chunks, and how often for one answer: it
@@ -197,6 +200,18 @@ def authorities(cacert: Path | None) -> ssl.SSLContext:
     return context
 
 
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop of all exchanges, in a thread of its own.
+
+    A receiver decides how much a handshake costs, and TLS reads what is no answer without an end:
+    requests of others must not wait for that.
+    """
+    loop = asyncio.SelectorEventLoop()
+    threading.Thread(target=loop.run_forever, name="deliveries", daemon=True).start()
+    return loop
+
+
 async def exchange(
     delivery: Delivery,
     headers: HeaderPairs,
@@ -204,12 +219,24 @@ async def exchange(
     *,
     local: bool,
     cacert: Path | None,
-) -> tuple[int, dict[str, str], str]:
-    """Send once, through a connection of its own: the status, and what is kept of headers and body.
-    Raises Failed.
+) -> Received:
+    """Send once, through a connection of its own. Raises Failed.
 
     Where only the head of the answer comes in time, the head is the answer.
     """
+    exchanging = _exchange(delivery, headers, timeout, local=local, cacert=cacert)
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(exchanging, _loop()))
+
+
+async def _exchange(
+    delivery: Delivery,
+    headers: HeaderPairs,
+    timeout: float,
+    *,
+    local: bool,
+    cacert: Path | None,
+) -> Received:
+    """The exchange itself, in its own event loop. Raises Failed."""
     is_secure = delivery.url[:6].lower() == "https:"
     context, response, received = None, None, b""
     if is_secure:
@@ -221,7 +248,7 @@ async def exchange(
                 ssl_context=context, network_backend=Guard(local=local)
             ) as connections,
         ):
-            response = await connections.handle_async_request(_request(delivery, headers))
+            response = await connections.handle_async_request(request_of(delivery, headers))
             async with aclosing(response):
                 async for part in response.aiter_stream():
                     received += part[: KEPT_BYTES - len(received)]
@@ -239,7 +266,7 @@ async def exchange(
     return response.status, kept_headers(names), text
 
 
-def _request(delivery: Delivery, headers: HeaderPairs) -> httpcore2.Request:
+def request_of(delivery: Delivery, headers: HeaderPairs) -> httpcore2.Request:
     """Raises Failed for an address without a host, httpx2.InvalidURL."""
     url = httpx2.URL(delivery.url)
     if not url.host or not (url.port is None or 0 < url.port < 65_536):

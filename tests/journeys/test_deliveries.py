@@ -1,11 +1,16 @@
 """Deliveries by hand: tests and retries make one real attempt each, and say what came of it."""
 
+import time
 from datetime import datetime, timedelta
+from typing import Any
 
 import httpx2
 import pytest
 
+from stub_server.webhooks import network
+
 from ..support.live import NOW
+from ..support.make import created, customer_body
 from ..support.receiver import Receiver
 from .hooks import LOGS, WEBHOOKS, Hook, drain, event, log_of, logs, sent, verified
 
@@ -48,6 +53,27 @@ def test_a_test_arrives_signed(
     assert (shown["is_active"], shown["updatedAt"]) == (False, made["updatedAt"])
     newest = control.get("/events", params={"type": "webhook.test"}).json()["events"][0]
     assert newest == payload
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_nobody_waits_for_what_an_exchange_costs(
+    api: httpx2.Client, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receiver may send TLS records without an end that are no answer: others waited for all."""
+    begin = network.request_of
+
+    def dear(*exchanged: Any) -> Any:
+        time.sleep(1)
+        return begin(*exchanged)
+
+    monkeypatch.setattr(network, "request_of", dear)
+    hook(events=["customer.created"])
+    created(api.post("/v2/customers", json=customer_body()))
+    served = 0
+    while not receiver.requests:
+        assert 200 == api.get("/v2/customers?limit=1").status_code
+        served += 1
+    assert served > 5
 
 
 def test_a_refusing_endpoint_is_a_200_with_the_failure(

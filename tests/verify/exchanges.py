@@ -36,4 +36,4 @@ def example(name: str) -> Any:
 
 def archive(exchanges: Iterable[Exchange], base_url: str) -> bytes:
     """Exchanges as an HTTP archive."""
-    return archive_of([entry_of(each, 1_700_000_000.0, base_url) for each in exchanges])
+    return archive_of([entry_of(each, base_url) for each in exchanges])

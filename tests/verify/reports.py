@@ -95,8 +95,9 @@ def of_every_class() -> list[Finding]:
     """One finding of each class."""
     found = [finding(kind, title=f"a {kind} divergence") for kind in CLASSES]
     alone = {"missing-operation": "getApiInfo", "scope": "getMerchantByPublicKey"}
+    alone |= dict.fromkeys(("laxer", "schema"), "createPlan")
     return [
-        replace(each, operation=alone.get(each.kind, each.operation), target=Said(404, ""))
+        replace(each, operation=alone.get(each.kind, each.operation), target=Said(404, each.kind))
         for each in found
     ]
 

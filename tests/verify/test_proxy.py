@@ -24,7 +24,6 @@ from stub_server.tools.verify.exchange import Answer as ExchangeAnswer
 from stub_server.tools.verify.exchange import Exchange, Request
 from stub_server.tools.verify.observed import Watching, decoded
 from stub_server.tools.verify.outcome import of_recorded
-from stub_server.tools.verify.proxy import Passed
 
 from ..support.estate import Estate
 from ..support.forked import Popen
@@ -166,7 +165,7 @@ def test_nobody_needs_to_read_the_lines() -> None:
     watching = Watching("http://127.0.0.1", say)
     exchange = Exchange(Request("GET", "/v2/customers"), ExchangeAnswer(500))
     for _ in range(3):
-        watching.passed(Passed(exchange, 0.0))
+        watching.passed(exchange)
     assert 3 == watching.report().requests
 
 
@@ -179,7 +178,7 @@ def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
     watching = Watching("http://127.0.0.1", say)
     large = ExchangeAnswer(200, body=bytes(100 * 1024 * 1024))
     for _ in range(6):  # one is being judged, three wait
-        watching.passed(Passed(Exchange(Request("GET", "/v2/nowhere"), large), 0.0, "large"))
+        watching.passed(Exchange(Request("GET", "/v2/nowhere"), large))
     goes_on.set()
     watching.report()
     assert watching.unjudged["more requests than could be judged"] >= 2

@@ -82,6 +82,7 @@ def test_our_own_server_does_not_depart_from_what_is_read_whoever_asks() -> None
                 "keeps updatePlan status",
                 "exceeds updateCustomer address.city maxLength",
                 "narrows createPlan name maxLength",
+                "narrows updateProject name maxLength",
                 "narrows updatePlan amount minimum",
                 "create-not-kept",
                 "key-of-another-project-accepted",
@@ -107,7 +108,7 @@ def test_a_mutant_is_found_and_named(name: str) -> None:
 
 @pytest.mark.night
 def test_a_name_that_was_sent_beside_a_refused_value_is_not_sent_again() -> None:
-    """Only the twins have it then: they refused it as taken, and the backend did not."""
+    """Only the twin has it then: it refused it as taken, and the backend did not."""
     mutant = every()["narrows createPlan trial_period_days maximum"]
     with backend(mutants=[mutant.name]) as url:
         outcome = verify(url, "--only", "createPlan")

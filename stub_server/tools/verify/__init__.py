@@ -4,9 +4,9 @@ Begin with `run.py`, then by what you look for:
 
 - what is sent: `journeys/`, `probes.py`, `variants.py`, and `catalogue.py`, which reads the
   contract
-- to whom: `walking.py` sends to `target.py` and two of `twin.py`; `cleanup.py` removes what was
+- to whom: `walking.py` sends to `target.py` and a fork of `twin.py`; `cleanup.py` removes what was
   made
-- what departs: `judging.py`, by the contract (`conformity.py`) and by the twins' values
+- what departs: `judging.py`, by the contract (`conformity.py`) and by the twin's values
   (`comparing.py`)
 - what is reported: `merging.py` keeps the `findings.py` of a run and merges them, `where.py` has
   their lines; `showing.py`, `outcome.py`, and `forms.py` with `templates/`

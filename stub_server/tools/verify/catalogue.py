@@ -3,7 +3,6 @@ pointers to both; and where answers have them.
 """
 
 import re
-from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,8 +160,7 @@ def record_of(body: Any) -> Body:
 def entries_of(body: Any) -> list[Any]:
     """The records of a list, the first in an answer that has any."""
     for _, part in _parts(body):
-        entries = part if isinstance(part, list) else []
-        records = [each for each in entries if _is_record(each)]
+        records = [*filter(_is_record, part)] if isinstance(part, list) else []
         if records:
             return records
     return []
@@ -198,9 +196,9 @@ def _is_record(part: Any) -> bool:
 
 def _parts(body: Any) -> Iterator[tuple[Steps, Any]]:
     """A body and the values in its objects with their places, the outer ones first."""
-    pending = deque([(Steps(), body)])
+    pending = [(Steps(), body)]
     while pending:
-        steps, part = pending.popleft()
+        steps, part = pending.pop(0)
         yield steps, part
         for name, inner in part.items() if isinstance(part, dict) else ():
             pending.append(((*steps, name), inner))

@@ -1,10 +1,10 @@
-"""Compares the values of the target's answer with those of both twins.
+"""Compares the values of the target's answer with those of the twin.
 
-A value is compared if both twins agree on it and it follows from a request, a default, a state or
-an earlier answer. The schema alone decides about others that the twins share.
+A value is compared if it follows from a request, a default, a state or an earlier answer. The
+schema alone decides about others.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -41,20 +41,19 @@ class Difference(NamedTuple):
 class Comparing:
     """One per journey."""
 
-    def __init__(
-        self, roles: Roles, defaults: Mapping[str, Collection[Any]], created: set[float]
-    ) -> None:
-        """`defaults` are the defaults and states of members, by their names.
+    def __init__(self, roles: Roles, assumed: Collection[Any], created: set[float]) -> None:
+        """`assumed` are the defaults and states of members.
 
         `created` has each `createdAt` that the target has shown to any journey, in seconds
         since 1970.
         """
-        self._roles, self._defaults = roles, defaults
+        self._roles, self._assumed = roles, assumed
         self._created = created
         self._sent: set[Any] = set()
-        # by the record of the first twin, the newest first
+        # by the record of the twin, the newest first
         self._written: dict[str, list[tuple[Operation, Body]]] = {}
-        self._skew: float | None = None  # seconds that the target's clock is ahead of the twins'
+        # the `createdAt` of the first record, at the target and at the twin
+        self._first: tuple[float, float] | None = None
         self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
@@ -62,77 +61,70 @@ class Comparing:
         self._sent |= {folded(leaf) for leaf in leaves(value)}
 
     def wrote(self, operation: Operation, record: str, body: Body) -> None:
-        """Note what an accepted request has written to a record of the first twin: an answer that
-        lacks it shows that it was not stored.
+        """Note what an accepted request has written to a record of the twin: an answer that lacks
+        it shows that it was not stored.
         """
         self._written.setdefault(record, []).insert(0, (operation, body))
 
-    def differences(
-        self, target: Any, first: Any, second: Any, took: float
-    ) -> Iterator[Difference]:
-        """Where the target's answer differs. It and the twins' together took `took` seconds."""
+    def differences(self, target: Any, twin: Any, took: float) -> Iterator[Difference]:
+        """Where the target's answer differs. It and the twin's together took `took` seconds."""
         self._slowest = max(self._slowest, took)
-        for each in self._walk((), aligned(target, first), first, second):
+        for each in self._walk((), aligned(target, twin), twin):
             if each.kind != "missing":
                 yield each
 
-    def _walk(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+    def _walk(self, place: Steps, target: Any, twin: Any) -> Iterator[Difference]:
         if target is _MISSING:
-            yield Difference(place, first, Words("nothing"), "missing")
-        elif isinstance(first, dict) and isinstance(second, dict):
-            yield from self._members(place, target, first, second)
-        elif isinstance(first, list) and isinstance(second, list):
-            yield from self._list(place, target, first, second)
+            yield Difference(place, twin, Words("nothing"), "missing")
+        elif isinstance(twin, dict):
+            yield from self._members(place, target, twin)
+        elif isinstance(twin, list):
+            yield from self._list(place, target, twin)
         else:
-            yield from self._leaf(place, target, first, second)
+            yield from self._leaf(place, target, twin)
 
-    def _members(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+    def _members(self, place: Steps, target: Any, twin: Body) -> Iterator[Difference]:
         if not isinstance(target, dict):
             return  # the schema finds it
-        unknown = [target[name] for name in target.keys() - first.keys()]
-        written = self._written.get(str(first.get("id")), ())
-        for name, one in first.items():
-            two, theirs = second.get(name, _MISSING), target.get(name, _MISSING)
+        unknown = [target[name] for name in target.keys() - twin.keys()]
+        written = self._written.get(str(twin.get("id")), ())
+        for name, one in twin.items():
+            theirs = target.get(name, _MISSING)
             # where only its name is unknown, it has another one, which the schema finds
-            is_alike = one == two or (is_id(one) and self._roles.role(one, two) is not None)
-            if two is _MISSING or (theirs is _MISSING and (not is_alike or one in unknown)):
+            if theirs is _MISSING and one in unknown:
                 continue
-            for each in self._walk((*place, name), theirs, one, two):
+            for each in self._walk((*place, name), theirs, one):
                 yield _attributed(each, (*place, name), written)
-        if first == second and unknown:
-            yield Difference(place, first, target, "missing")
+        if unknown and "id" not in twin:
+            yield Difference(place, twin, target, "missing")
 
-    def _list(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
+    def _list(self, place: Steps, target: Any, twin: list[Any]) -> Iterator[Difference]:
         if not isinstance(target, list):
             return  # the schema finds it
-        every = [*first, *second, *target]
+        every = [*twin, *target]
         if every and all(isinstance(entry, dict) and "id" in entry for entry in every):
-            yield from self._records(place, target, first, second)
+            yield from self._records(place, target, twin)
             return
-        is_text = all(isinstance(entry, str) for entry in every)
-        if is_text and first == second:  # no order is documented
-            target, first, second = map(sorted, (target, first, second))
-        if len(first) == len(second) == len(target):
-            for entries in zip(target, first, second, strict=True):
-                yield from self._walk(place, *entries)
-        elif len(first) == len(second):
-            yield Difference(place, first, target)
+        if all(isinstance(entry, str) and not is_id(entry) for entry in every):
+            target, twin = sorted(target), sorted(twin)  # no order is documented
+        if len(twin) != len(target):
+            yield Difference(place, twin, target)
+            return
+        for theirs, one in zip(target, twin, strict=True):
+            yield from self._walk(place, theirs, one)
 
-    def _records(
-        self, place: Steps, target: list[Any], first: list[Any], second: list[Any]
-    ) -> Iterator[Difference]:
-        """Compare lists of records. They are whole if all of the twins' are the journey's own."""
+    def _records(self, place: Steps, target: list[Any], twin: list[Any]) -> Iterator[Difference]:
+        """Compare lists of records. They are whole if all of the twin's are the journey's own."""
         listed = {str(entry["id"]): entry for entry in target}
         named = set[str]()
-        for own in first:
-            for other in second:
-                name = self._roles.role(own["id"], other["id"])
-                if name is None:
-                    continue
-                named.add(name)
-                if name in listed:
-                    yield from self._walk(place, listed[name], own, other)
-        is_whole = len(first) == len(second) == len(named)
+        for own in twin:
+            name = self._roles.role(own["id"])
+            if name is None:
+                continue
+            named.add(name)
+            if name in listed:
+                yield from self._walk(place, listed[name], own)
+        is_whole = len(twin) == len(named)
         if is_whole and named - listed.keys():
             wanted, got = Words("all records that match"), Words("too few records")
             yield Difference(place, wanted, got, "list")
@@ -142,55 +134,53 @@ class Comparing:
             wanted, got = Words("the records that match"), Words("records that do not match")
             yield Difference(place, wanted, got, kind)
 
-    def _leaf(self, place: Steps, target: Any, first: Any, second: Any) -> Iterator[Difference]:
-        one, two = instant_of(first), instant_of(second)
-        if is_id(first) and is_id(second):
-            yield from self._id(place, target, first, second)
-        elif one is not None and two is not None:
-            if first == second and one in self._sent:
-                if instant_of(target) != one:
-                    yield Difference(place, first, target)
-            elif abs(one - two) <= _TOLERANCE:
-                yield from self._instant(place, target, one)
-        elif first == second and first != target:
+    def _leaf(self, place: Steps, target: Any, twin: Any) -> Iterator[Difference]:
+        instant = instant_of(twin)
+        if is_id(twin):
+            yield from self._id(place, target, twin)
+        elif instant is not None:
+            if instant not in self._sent:
+                yield from self._instant(place, target, instant)
+            elif instant_of(target) != instant:
+                yield Difference(place, twin, target)
+        elif twin != target:
             # what has another type the schema finds
-            kinds = {_kind(value) for value in (first, target)} - {type(None)}
+            kinds = {_kind(value) for value in (twin, target)} - {type(None)}
             if len(kinds) != 1:
                 return
-            known = self._defaults.get(place[-1], ())
-            if _kind(first) is float:  # numbers are always computed
-                yield Difference(place, first, target)
-            elif None in (first, target) or first in known or folded(first) in self._sent:
-                yield Difference(place, first, target, "default")
+            if is_number(twin):  # numbers are always computed
+                yield Difference(place, twin, target)
+            elif None in (target, twin) or twin in self._assumed or folded(twin) in self._sent:
+                yield Difference(place, twin, target, "default")
 
-    def _id(self, place: Steps, target: Any, first: str, second: str) -> Iterator[Difference]:
-        role = self._roles.role(first, second)
+    def _id(self, place: Steps, target: Any, twin: str) -> Iterator[Difference]:
+        role = self._roles.role(twin)
         if role is not None:
             if target != role:
-                wanted = Words("the id of the record in the request") if target else first
+                wanted = Words("the id of the record in the request") if target else twin
                 kind = "reference" if is_id(target) else "value"
                 yield Difference(place, wanted, target, kind)
         elif is_id(target):
-            self._roles.pair(Names(target, first, second))
+            self._roles.pair(Names(target, twin))
 
-    def _instant(self, place: Steps, target: Any, one: float) -> Iterator[Difference]:
-        """Compare an instant by the skew of the journey's first `createdAt`.
+    def _instant(self, place: Steps, target: Any, twin: float) -> Iterator[Difference]:
+        """Compare an instant by its distance from the journey's first `createdAt`: what was before
+        belongs to records of others.
 
         A clock that never shows another `createdAt` may stand still: it tells nothing.
         """
         theirs = instant_of(target)
-        if theirs is None:
-            if target is None:
-                yield Difference(place, Words("an instant"), None)
-            return
-        if place[-1] == "createdAt":
+        if theirs is not None and place[-1] == "createdAt":
             self._created.add(theirs)
-            if self._skew is None:
-                self._skew = theirs - one
-        if self._skew is None or len(self._created) == 1:
+            self._first = self._first or (theirs, twin)
+        if self._first is None or twin < self._first[1]:
             return
-        late = theirs - one - self._skew
-        # both requests took a while, the one that the skew is of and this one
+        if target is None:
+            yield Difference(place, Words("an instant"), None)
+        if theirs is None or len(self._created) == 1:
+            return
+        late = theirs - self._first[0] - (twin - self._first[1])
+        # both requests took a while, the one of the first record and this one
         if abs(late) > _TOLERANCE + 2 * self._slowest:
             side = "later" if late > 0 else "earlier"
             size = timedelta(seconds=round(abs(late)))

@@ -12,7 +12,7 @@ import orjson
 
 from ...contract.secrets import REDACTED
 from ...contract.source import read_text
-from ...core.clock import iso
+from ...core.clock import iso, wall_ms
 from ...core.problem import UnusableInput
 from ...core.record import Body
 from ...server.journal.archive import entry
@@ -59,13 +59,13 @@ def archive_of(entries: Iterable[Body | orjson.Fragment]) -> bytes:
     return orjson.dumps({"log": {**head, "entries": [*entries]}})
 
 
-def entry_of(exchange: Exchange, at: float, base_url: str) -> Body:
-    """An entry of an archive."""
+def entry_of(exchange: Exchange, base_url: str) -> Body:
+    """An entry of an archive, of an exchange that has just ended."""
     request, answer = exchange
     made = entry(
         (request.method, base_url + request.path, request.query, request.headers, request.body),
         (answer.status, answer.headers, answer.body),
-        iso(int(at * 1000)),
+        iso(wall_ms() - int(answer.seconds * 1000)),
         answer.seconds * 1000,
     )
     # A body that is too large to search for secrets was replaced; a reader must not take the mark

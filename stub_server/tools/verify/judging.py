@@ -1,13 +1,12 @@
-"""Says in what the answer to a probe departs: by the contract, by what both twins answered, and by
+"""Says in what the answer to a probe departs: by the contract, by what the twin answered, and by
 what was sent.
 """
 
 import secrets
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
+from uuid import uuid4
 
 from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
@@ -39,7 +38,7 @@ class Run(Ledger):
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.unknown_id = str(UUID(bytes=self.tag.encode().ljust(16, b"v"), version=4))
+        self.unknown_id = str(uuid4())
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
@@ -59,7 +58,7 @@ class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, _defaults(run.document), run.created)
+        self.comparing = Comparing(roles, _assumed(run.document), run.created)
         self._run = run
         codes = [str(key.code) for keys in run.document.unique.values() for key in keys]
         self._kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
@@ -72,20 +71,19 @@ class Judge:
         self._departed: dict[Steps, Operation] = {}
 
     def findings(
-        self, probe: Probe, exchange: Exchange, twins: tuple[Answer, Answer], took: float
+        self, probe: Probe, exchange: Exchange, twin: Answer, took: float
     ) -> list[Finding]:
-        """In what the target departs from the contract and from both twins: findings of the first
+        """In what the target departs from the contract and from the twin: findings of the first
         class that fits, and of those that may stand beside it.
 
-        Asking all three took `took` seconds. Of a twin that was not asked, the answer is an empty
-        200.
+        Asking both took `took` seconds. Of a twin that was not asked, the answer is an empty 200.
         """
         answer = exchange.answer
         found = [*self._run.conformity.findings(exchange, probe.operation)]
         if 0 < answer.status < 500:
-            found += self._status(probe, answer, twins[0])
-            if answer.is_success and twins[0].is_success:
-                found += self._values(probe, answer, twins, took)
+            found += self._status(probe, answer, twin)
+            if answer.is_success and twin.is_success:
+                found += self._values(probe, answer, twin, took)
         found.sort(key=lambda each: RANKS[each.kind])
         chosen = []
         for each in found:
@@ -121,7 +119,7 @@ class Judge:
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in _INVALID else probe.suspect
         if twin.status == 404 and probe.group == SETUP:
-            return  # the twins have refused to make what this removes
+            return  # the twin has refused to make what this removes
         if target.status == twin.status:
             if target.is_success or got == expected:
                 return
@@ -148,9 +146,7 @@ class Judge:
             kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         yield self._found(kind, probe, self._run.showing.said(twin), title)
 
-    def _values(
-        self, probe: Probe, target: Answer, twins: tuple[Answer, Answer], took: float
-    ) -> Iterator[Finding]:
+    def _values(self, probe: Probe, target: Answer, twin: Answer, took: float) -> Iterator[Finding]:
         body, names_own = target.json(), any(roles_in([probe.path, *probe.query.values()]))
         is_own = probe.makes or probe.operation.method != "GET" or names_own
         if is_list(probe.operation):
@@ -158,16 +154,14 @@ class Judge:
         # which records are on a page depends on the order of those of one instant
         if probe.is_alone or body is None or not is_own or probe.suspect == "paging":
             return
-        first, second = (twin.json() for twin in twins)
-        found = [*self.comparing.differences(body, first, second, took)]
-        is_mixed = is_list(probe.operation) and bool(self._run.cleanup.spoiled)
-        has_others = self.has_strange or is_mixed or any(each.kind in _LISTS for each in found)
+        found = [*self.comparing.differences(body, twin.json(), took)]
+        has_others = self.has_strange or any(each.kind in _LISTS for each in found)
         for each in found:
             is_figure = is_number(each.expected) and each.kind != "not-persisted"
             # what is there beside has been found as it was made, or not deleted
             is_known = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
             if not is_known and not (is_figure and has_others):
-                yield self._differs(probe, twins[0].status, each)
+                yield self._differs(probe, twin.status, each)
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
         kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
@@ -218,13 +212,13 @@ class Judge:
         return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
 
 
-def _defaults(document: Document) -> Mapping[str, set[Any]]:
-    """By the name of a member: its defaults in requests, and the states of records."""
-    made: dict[str, set[Any]] = defaultdict(set, error={True, False})
+def _assumed(document: Document) -> set[Any]:
+    """The values that records have unless a request says otherwise: defaults, and states."""
+    found: set[Any] = {True, False}
     for schema in document.raw["components"]["schemas"]:
-        for name, default in document.defaults(schema).items():
-            if isinstance(default, (str, bool)):
-                made[name].add(default)
+        for default in document.defaults(schema).values():
+            if isinstance(default, str):
+                found.add(default)
     for lifecycle in document.lifecycles.values():
-        made[lifecycle.field] |= {True, False, *lifecycle.states}
-    return made
+        found |= {*lifecycle.states}
+    return found

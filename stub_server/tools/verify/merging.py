@@ -20,10 +20,10 @@ EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
 _FEWEST = 3
 _MISSING = "missing-operation"
-_CAUSES = ("filter", "sort", "not-persisted")
+_CAUSES = {"laxer": ("filter", "sort"), "schema": ("not-persisted",)}
+"""The classes by which something is reported of a parameter or a member, by those that follow."""
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
-_OF_STATES = {403, 404, 409}
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 Pairs = set[tuple[str, int]]
@@ -121,8 +121,9 @@ class Ledger:
     def _settled(self) -> Iterator[Finding]:
         """The findings by what all of them together show.
 
-        What a list ignores it does not check, and what is not stored answers lack. What is refused
-        in the words of a move, or of a stricter check, is refused for that reason.
+        What a list ignores it does not check, and what is not stored answers lack: that is not said
+        again. What is refused in the words of a move, or of a stricter check, is refused for that
+        reason.
         """
         moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
         strict = {_refusal(each) for each in self.findings if each.kind == "stricter"}
@@ -130,24 +131,22 @@ class Ledger:
         repeated = {"stricter": moves, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
-        causes = {self._of(each): each for each in self.findings if each.kind in _CAUSES}
+        of_members = filter(self._member, self.findings)
+        reported = {(each.kind, *self._subject(each)) for each in of_members}
         for each in self.findings:
             is_missing = each.operation in missing
             is_opened = each.kind == "scope" and each.operation in opened
-            is_of_state = not _OF_STATES.isdisjoint((each.target.status, each.expected.status))
-            has_words = is_of_state and each.target.excerpt
-            is_known = has_words and _refusal(each) in repeated.get(each.kind, ())
-            if is_missing is not (each.kind == _MISSING) or is_opened or is_known:
-                continue
-            member = self._member(each)
-            is_lacking = each.kind == "schema" and each.pointer.endswith(f"/properties/{member}")
-            is_unchecked = each.kind == "laxer" and member.startswith("?")
-            yield causes.get(self._of(each), each) if is_lacking or is_unchecked else each
+            is_known = each.target.excerpt and _refusal(each) in repeated.get(each.kind, ())
+            subject = self._subject(each)
+            is_reported = any((kind, *subject) in reported for kind in _CAUSES.get(each.kind, ()))
+            if each.kind == "schema":  # of what is there, the schema says more
+                is_reported = is_reported and each.pointer.endswith(f"/properties/{subject[1]}")
+            if is_missing is (each.kind == _MISSING) and not (is_opened or is_known or is_reported):
+                yield each
 
-    def _of(self, finding: Finding) -> tuple[str, str]:
-        """The member of a kind of record, or the parameter of a list, that a finding is about."""
-        member = self._member(finding)
-        return finding.operation if member.startswith("?") else self._tag(finding), member
+    def _subject(self, finding: Finding) -> tuple[str, str]:
+        """The kind of records and the parameter or member that a finding is about."""
+        return self._tag(finding), self._member(finding)
 
     def _tag(self, finding: Finding) -> str:
         operation = self.document.operations.get(finding.operation)

@@ -21,7 +21,7 @@ from .exchange import Answer, Exchange
 from .findings import Finding, Report
 from .har import archive_of, entry_of
 from .merging import Ledger
-from .proxy import JUDGED, Passed
+from .proxy import JUDGED
 
 MOST = 5_000  # findings
 KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
@@ -100,19 +100,18 @@ class Watching:
         self._began = time()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
-        self._waiting: deque[Passed] = deque()
+        self._waiting: deque[int] = deque()  # bytes of each exchange
         self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
         self._judging = ThreadPoolExecutor(1, "judging")
 
-    def passed(self, passed: Passed) -> None:
+    def passed(self, exchange: Exchange) -> None:
         """Take an exchange, without waiting."""
         waiting = [*self._waiting]
-        sizes = (len(request.body) + len(answer.body) for (request, answer), *_ in waiting)
-        if len(waiting) >= MOST_WAITING or sum(sizes) > MOST_WAITING_BYTES:
+        if len(waiting) >= MOST_WAITING or sum(waiting) > MOST_WAITING_BYTES:
             self.unjudged["more requests than could be judged"] += 1
-        else:
-            self._waiting.append(passed)
-            self._judging.submit(self._judge)
+            return
+        self._waiting.append(len(exchange.request.body) + len(exchange.answer.body))
+        self._judging.submit(self._judge, exchange)
 
     def report(self) -> Report:
         """Judge what still waits, and report."""
@@ -125,21 +124,23 @@ class Watching:
         """
         return archive_of(map(orjson.Fragment, [*self._kept]))
 
-    def _judge(self) -> None:
+    def _judge(self, exchange: Exchange) -> None:
         """Judge the exchange that has waited longest."""
-        (request, answer), at, unread = self._waiting.popleft()
-        body, classes = None if unread else decoded(answer), list[str]()
-        if body is not None:
-            answer = answer._replace(body=body)
+        self._waiting.popleft()
+        request, answer = exchange
+        body, classes, unread = decoded(answer), list[str](), ""
+        if max(len(request.body), len(answer.body)) > JUDGED:
+            unread = f"a body of more than {JUDGED // 1024**2} MB"
+        elif body is None:
+            unread = f"a body encoded as {answer.header('content-encoding')}"[:80]
+        if unread:
+            self.unjudged[unread] += 1
+        else:
+            answer = answer._replace(body=body or b"")
             found = self.observed.judge(Exchange(request, answer))
             classes = [*dict.fromkeys(each.kind for each in found)]
-        else:
-            unread = unread or f"a body encoded as {answer.header('content-encoding')}"[:80]
-            self.unjudged[unread] += 1
-        shown = entry_of(
-            self.observed.showing.redacted(Exchange(request, answer)), at, self._target
-        )
-        self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread}))
+        shown = entry_of(self.observed.showing.redacted(Exchange(request, answer)), self._target)
+        self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread or None}))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"

@@ -42,7 +42,7 @@ _ROLE = re.compile(r"\{(the [a-zA-Z0-9 ]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A request with roles for ids (`{the project}`), sent alike to the target and to both twins.
+    """A request with roles for ids (`{the project}`), sent alike to the target and to the twin.
 
     - `group` is its column in the report. `learns` says in words what it tries.
     - `pointer` leads to the rule of the contract.
@@ -52,7 +52,7 @@ class Probe:
       are.
     - `suspect` is the class of a divergence, if the probe knows better than the status shows.
     - `makes` is the role that the record in the answer plays from then on.
-    - `keeps`: the journey ends if target and twins differ in success, since their records differ
+    - `keeps`: the journey ends if target and twin differ in success, since their records differ
       from then on.
     - `narrowed`: the list has only the journey's own records.
     - `is_alone`: it is sent to the target only, which is to accept it.
@@ -86,8 +86,7 @@ class Flaw(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The answers to a probe: of the target, with status 0 if there was none, and of the first
-    twin.
+    """The answers to a probe: of the target, with status 0 if there was none, and of the twin.
 
     `has_departed` says whether the suspicion was confirmed.
     """
@@ -115,11 +114,10 @@ Journey = Generator[Asked, Seen, None]
 
 
 class Names(NamedTuple):
-    """The ids, or other texts, of one thing: at the target and at both twins."""
+    """The ids, or other texts, of one thing: at the target and at the twin."""
 
     target: str
-    first: str
-    second: str
+    twin: str
 
 
 class Roles:
@@ -127,7 +125,7 @@ class Roles:
 
     def __init__(self) -> None:
         self._by_role: dict[str, Names] = {}
-        self._by_first: dict[str, Names] = {}
+        self._of_twin: dict[str, str] = {}  # the target's texts by those of the twin
         self.own: set[str] = set()
         """Ids of the target's records that the journey made or was answered about."""
 
@@ -137,21 +135,20 @@ class Roles:
         self.pair(names)
 
     def pair(self, names: Names) -> None:
-        """Note that texts of the twins mean the same as one of the target."""
-        self._by_first.setdefault(names.first, names)
+        """Note that a text of the twin means the same as one of the target."""
+        self._of_twin.setdefault(names.twin, names.target)
         self.own.add(names.target)
 
     def forget(self, role: str) -> None:
-        """Compare a record no more: the target's state has departed from that of the twins."""
-        self._by_first.pop(self._by_role[role].first, None)
+        """Compare a record no more: the target's state has departed from that of the twin."""
+        self._of_twin.pop(self._by_role[role].twin, None)
 
-    def role(self, first: str, second: str) -> str | None:
-        """The target's text for what both twins call so; None if it is not known."""
-        found = self._by_first.get(first)
-        return found.target if found is not None and found.second == second else None
+    def role(self, twin: str) -> str | None:
+        """The target's text for what the twin calls so; None if it is not known."""
+        return self._of_twin.get(twin)
 
     def spelled(self, value: Any, party: int) -> Any:
-        """A value with its roles replaced for one party: 0 is the target.
+        """A value with its roles replaced for one party: 0 is the target, 1 the twin.
 
         Raises KeyError for an unknown role.
         """

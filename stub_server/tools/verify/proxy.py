@@ -7,8 +7,7 @@ Bodies are streamed as they were encoded. Only `Host` is replaced, and the field
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from time import perf_counter, time
-from typing import NamedTuple
+from time import perf_counter
 from urllib.parse import urlsplit
 
 import httpcore2
@@ -29,30 +28,17 @@ _CONNECT = 10.0  # seconds
 _LAST_STATUS = 599  # that uvicorn can write
 
 
-class Passed(NamedTuple):
-    """An exchange that was passed on, with its bodies as they were transferred, cut after more than
-    `JUDGED` bytes.
-
-    `at` is its moment in seconds since 1970, `unread` why it cannot be judged. With status 0 there
-    was no whole answer, and the body says why.
-    """
-
-    exchange: Exchange
-    at: float
-    unread: str | None = None
-
-
 class Proxy:
     """The ASGI application. One per target."""
 
     def __init__(
         self,
         target: str,
-        passed: Callable[[Passed], None],
+        passed: Callable[[Exchange], None],
         own: Callable[[], bytes],
     ) -> None:
-        """`passed` is called with each exchange; `own` is the JSON that answers requests
-        to `OWN`.
+        """`passed` is called with each exchange, its bodies as they were transferred, cut after
+        more than `JUDGED` bytes; `own` is the JSON that answers requests to `OWN`.
         """
         self._target = base_of(target)
         self._passed, self._own = passed, own
@@ -83,38 +69,32 @@ class Proxy:
         if path == OWN or not _is_for_this_machine(scope):
             await self._owned(scope)(scope, receive, send)
             return
-        sent, said, at, began = bytearray(), bytearray(), time(), perf_counter()
-        status, headers, failure = 0, RawHeaders(), ""
-        has_begun = False
+        sent, said, began = bytearray(), bytearray(), perf_counter()
+        status, failure = 0, ""
         try:
             async with aclosing(
                 await self._pool.handle_async_request(self._request(scope, receive, sent))
             ) as answer:
                 if answer.status > _LAST_STATUS:
                     raise httpcore2.RemoteProtocolError(f"the status {answer.status} is none")
-                headers = _passed_on(answer.headers)
-                start = {"type": "http.response.start", "status": answer.status, "headers": headers}
-                await send(start)
-                has_begun = True
+                status, headers = answer.status, _passed_on(answer.headers)
+                await send({"type": "http.response.start", "status": status, "headers": headers})
                 async for piece in answer.aiter_stream():
                     _keep(said, piece)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
-                status, headers = answer.status, answer.headers
         except _Left:
             return
         except LOST as error:
             failure = str(error) or type(error).__name__
         took = perf_counter() - began
-        request = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
-        answered = Answer(
-            status, texts_of(headers), bytes(said) if status else failure.encode(), took
-        )
-        is_large = max(len(sent), len(said)) > JUDGED
-        unread = f"a body of more than {JUDGED // 1024**2} MB" if is_large and status else None
-        self._passed(Passed(Exchange(request, answered), at, unread))
-        if status:
+        answered = Answer(0, (), failure.encode(), took)
+        if not failure:
+            answered = Answer(status, texts_of(answer.headers), bytes(said), took)
+        asked = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
+        self._passed(Exchange(asked, answered))
+        if not failure:
             await send({"type": "http.response.body", "body": b""})
-        elif not has_begun:
+        elif not status:
             message = (
                 f"The backend did not answer: {failure}. Is it running, and is the address right?"
             )

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ class Runner(Run):
         `on_exchange` with each exchange.
         """
         self._progress = progress
-        self._twins = [Twin(options.seed + number, options.overlays) for number in (1, 2)]
+        self._twin = Twin(options.seed + 1, options.overlays)
         super().__init__(options, on_exchange)
         known = formats(is_document_here, is_document_unchecked)
         self._mender = Mender(self.document, Schemas(self.document.raw, known))
@@ -76,8 +76,10 @@ class Runner(Run):
         self.seconds = monotonic() - began
         # connections that break now and then say nothing about an operation
         answered = {operation for operation, status in self.pairs if status}
+        lost = Counter(each.operation for each in self.findings if each.kind == "transport")
         for each in [*self.findings]:
-            if each.kind == "transport" and (self.away or each.operation in answered):
+            is_chance = each.operation in answered or lost[each.operation] < TRIES
+            if each.kind == "transport" and (self.away or is_chance):
                 self.findings.remove(each)
         return self
 
@@ -126,11 +128,11 @@ class Runner(Run):
             self.closed[create.id] = "the credential is limited to some projects"
 
     async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
-        made, (first, second), left = self.cleanup.made(), self._twins, iter(journeys)
+        made, left = self.cleanup.made(), iter(journeys)
         is_done = False
-        while not is_done:  # with new twins once the target's records have departed from theirs
-            async with first.fork() as one, second.fork() as two:
-                is_done = await Walk(self, builder, (one, two), made).go(left)
+        while not is_done:  # with a new fork once the target's records have departed from its own
+            async with self._twin.fork() as fork:
+                is_done = await Walk(self, builder, fork, made).go(left)
             await self.cleanup.remove(made)  # some kinds are limited in number
             builder.begin_anew()
 

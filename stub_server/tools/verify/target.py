@@ -146,13 +146,12 @@ class Target:
 
 async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
     """Run coroutines at once, and return their results; the first exception cancels the others."""
-    tasks = [asyncio.ensure_future(work) for work in works]
     try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work) for work in works]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 async def rights_of(

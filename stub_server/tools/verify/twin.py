@@ -1,7 +1,4 @@
-"""A twin: a sandbox of this process that shows what the target should answer.
-
-Two of them have different seeds.
-"""
+"""The twin: a sandbox of this process that shows what the target should answer."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Walks one journey: sends each probe to the target and to both twins, has the answers judged, and
+"""Walks one journey: sends each probe to the target and to the twin, has the answers judged, and
 learns from them.
 """
 
@@ -45,7 +45,7 @@ _ROLES = {"id": "{}", "private_key": "{} secret", "public_key": "the public key"
 
 
 class _Departed(Exception):
-    """The target's records are no longer what the twins' are."""
+    """The target's records are no longer what the twin's are."""
 
 
 class Walk:
@@ -53,18 +53,18 @@ class Walk:
 
     _last: tuple[Probe, Exchange]
 
-    def __init__(self, run: Run, builder: Builder, forks: tuple[Fork, Fork], made: Made) -> None:
+    def __init__(self, run: Run, builder: Builder, fork: Fork, made: Made) -> None:
         """`made` collects the records of the target."""
-        self._run, self._builder, self._forks, self._made = run, builder, forks, made
+        self._run, self._builder, self._fork, self._made = run, builder, fork, made
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
-        self._roles.play(GIVEN, Names(run.options.token, *(fork.token for fork in forks)))
+        self._roles.play(GIVEN, Names(run.options.token, fork.token))
         for role, text in ((NONE, ""), (WRONG, "verify.no.credential"), (UNKNOWN, run.unknown_id)):
-            self._roles.play(role, Names(text, text, text))
+            self._roles.play(role, Names(text, text))
 
     async def go(self, journeys: Iterable[Journey]) -> bool:
         """Send the probes of each journey in order, until the target's records are no longer what
-        the twins' are: then it is False.
+        the twin's are: then it is False.
         """
         for journey in journeys:
             if not await self._journey(journey) or self._judge.has_strange:
@@ -147,31 +147,27 @@ class Walk:
         )
 
     async def _probe(self, probe: Probe) -> Seen:
-        """Send a probe to all three, and judge the answer. Raises _Departed if nobody knows
+        """Send a probe to both, and judge the answer. Raises _Departed if nobody knows
         whether the target has served it.
         """
-        requests = [self._request(probe, party) for party in range(3)]
+        requests = [self._request(probe, party) for party in range(2)]
         self._judge.comparing.sent([probe.body, probe.query])
-        # first: it may have to wait, and the twins' clocks go on
+        # first: it may have to wait, and the twin's clock goes on
         answer = await self._ask(probe, requests[0])
         began = monotonic()
-        first = second = Answer(200)
-        if not probe.is_alone:
-            first, second = await asyncio.gather(
-                *(f.send(r) for f, r in zip(self._forks, requests[1:], strict=True))
-            )
-        if {code_of(answer.json()), code_of(first.json())} & _FULL:  # one has made more
+        twin = Answer(200) if probe.is_alone else await self._fork.send(requests[1])
+        if {code_of(answer.json()), code_of(twin.json())} & _FULL:  # one has made more
             raise _Departed
         took = answer.seconds + monotonic() - began
         operation = probe.operation
-        if first.is_success and answer.is_success and isinstance(probe.body, dict):
-            record = str(record_of(first.json()).get("id"))
+        if twin.is_success and answer.is_success and isinstance(probe.body, dict):
+            record = str(record_of(twin.json()).get("id"))
             body = self._roles.spelled(probe.body, 1)
             self._judge.comparing.wrote(operation, record, body)
 
         def judged() -> list[Finding]:
             exchange = Exchange(requests[0], answer)
-            return self._judge.findings(probe, exchange, (first, second), took)
+            return self._judge.findings(probe, exchange, twin, took)
 
         findings = judged()
         if operation.method != "GET" and answer.status == 0:
@@ -187,10 +183,10 @@ class Walk:
                 findings = judged()
         if probe.group != QUIET or answer.is_success:
             self._run.findings += findings
-        seen = Seen(answer, first, any(finding.kind == probe.suspect for finding in findings))
+        seen = Seen(answer, twin, any(finding.kind == probe.suspect for finding in findings))
         self._run.answered(operation.id, answer.status, probe.group, probe.about.id)
         self._run.suspected[probe.suspect].add(probe.about.id)
-        self._learn(probe, seen, second)
+        self._learn(probe, seen)
         return seen
 
     def _may_settle(self, findings: list[Finding]) -> bool:
@@ -230,7 +226,7 @@ class Walk:
             probe.operation.method, path, urlencode(query, quote_via=quote), headers, body or b""
         )
 
-    def _learn(self, probe: Probe, seen: Seen, second: Answer) -> None:
+    def _learn(self, probe: Probe, seen: Seen) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
         operation = probe.operation
         present, roles = self._builder.present, [*roles_in(probe.path)]
@@ -244,9 +240,8 @@ class Walk:
             return
         if operation.method == "DELETE":
             self._made.pop(self._roles.spelled(placeholder(roles[-1]), 0), None)
-        records = [record_of(each.json()) for each in (seen.target, seen.twin, second)]
-        idents = [record.get("id") for record in records]
-        own, known = idents[0], self._roles.role(str(idents[1]), str(idents[2]))
+        record, twin = record_of(seen.target.json()), record_of(seen.twin.json())
+        own, known = record.get("id"), self._roles.role(str(twin.get("id")))
         if not isinstance(own, str):
             return
         if operation.method != "GET" and not seen.twin.is_success:
@@ -260,6 +255,6 @@ class Walk:
             return
         present[probe.makes] = probe.body
         for member, role in _ROLES.items():
-            names: list[Any] = [record.get(member) for record in records]
-            if all(isinstance(name, str) for name in names):
-                self._roles.play(role.format(probe.makes), Names(*names))
+            names = Names(record.get(member, ""), twin.get(member, ""))
+            if all(names):
+                self._roles.play(role.format(probe.makes), names)

@@ -44,9 +44,9 @@ class Where:
         entry, at = self._folder / "openapi.yaml", located(self.document, pointer)[0]
         match at:
             case ["components", kind, name, *steps]:
-                folder = self._folder / "components"
-                for path in (folder / f"{kind}.yaml", *(folder / str(kind)).rglob("*.yaml")):
-                    if path.is_file() and child_of(_nodes(path), name) is not None:
+                for path in (self._folder / "components").rglob("*.yaml"):
+                    is_of_kind = kind in (*path.parts, path.stem)
+                    if is_of_kind and child_of(_nodes(path), name) is not None:
                         return path, [name, *steps]
             case ["paths", path, method, "parameters", int(number), *rest]:
                 # Bundling puts the parameters of the path before those of the operation.

@@ -108,7 +108,7 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
         ("another body with the same", other),
     ):
         seen = yield probe("persists", f"{learns} {_KEY}", sent, key, suspect="idempotency")
-        if seen.has_departed:  # what the backend has is no longer what the twins have
+        if seen.has_departed:  # what the backend has is no longer what the twin has
             builder.present.clear()
             break
 
@@ -132,7 +132,7 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
             yield builder.write(operation, sent, variant.tries, variant.pointer, **asked)
     yield from _answered(builder, operation, body)
     for group in builder.variants.groups(accepted):
-        yield from _together(builder, operation, body, group)
+        yield from _together(builder, operation, body, group, role)
     builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")
     for media, raw, tries in (
@@ -165,13 +165,14 @@ def _answered(builder: Builder, operation: Operation, body: Any) -> Journey:
 
 
 def _together(
-    builder: Builder, operation: Operation, body: Any, group: Sequence[Variant]
+    builder: Builder, operation: Operation, body: Any, group: Sequence[Variant], role: str
 ) -> Journey:
-    """Send values together; if they are refused, each alone."""
+    """Send values together; if they are refused, each alone, to another record of a role."""
     if len(group) > 1:
         learns = f"{len(group)} members with other values"
         seen = yield builder.write(operation, applied(body, group), learns, group=QUIET)
         if seen.both_accept:
             return
     for each in group:
+        builder.present.pop(role, None)
         yield builder.write(operation, applied(body, [each]), each.tries, each.pointer)

@@ -94,7 +94,7 @@ def _lists(
 ) -> Journey:
     """List records by every filter, in every order, and in pages: the answers must go together.
 
-    A query with `narrowed` has only the journey's own records, which twins have too. Alone, there
+    A query with `narrowed` has only the journey's own records, which the twin has too. Alone, there
     are any records, and `shown` is one of them.
     """
 
