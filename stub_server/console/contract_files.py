@@ -4,7 +4,6 @@ and an ETag.
 
 import gzip
 import hashlib
-from asyncio import to_thread
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,6 +15,7 @@ from werkzeug.http import parse_accept_header
 
 from ..contract.source import Json
 from ..core.problem import Refusal
+from ..core.slices import BackgroundWorker
 from ..server.layers.access import check_control, may_read_api
 from ..server.layers.hosts import is_local_host
 from ..server.layers.security import sees_everything
@@ -28,7 +28,8 @@ from .slices import Slice
 NAMED = "x-example-records"
 # Placeholder for the URLs of other sandboxes, which keep their own names; no text holds a NUL.
 _OTHERS = b"\0"
-_MOST = 16  # texts that are kept, and as many compressed ones
+_MOST, _MOST_PACKED = 512, 16  # texts that are kept: more than there are parts
+_MAKING = BackgroundWorker()  # one at a time, beside requests
 _SPLIT = 4  # levels of the contract that are written to YAML one by one: it is too much for one go
 
 
@@ -84,10 +85,17 @@ class File:
         part, prefix = Slice.of(work.request.query, self.data), work.prefix.encode()
         found = stand_ins(work.sandbox) if _sees_records(work) else {}
         url = work.server.settings.url.encode()
-        body = await to_thread(self._of_sandbox, part, url, url + prefix, found)
-        digest = (await to_thread(hashlib.sha256, body)).hexdigest()[:32].encode()
         accepted = work.request.headers.get(b"accept-encoding", b"").decode("latin-1")
         is_packed = parse_accept_header(accepted).quality("gzip") > 0
+
+        def make() -> tuple[bytes, bytes]:
+            """The body and its digest."""
+            text = self._of_sandbox(part, url, url + prefix, found)
+            digest = hashlib.sha256(text).hexdigest()[:32].encode()
+            return _packed(text) if is_packed else text, digest
+
+        with work.server.waiting.take(work.sandbox.name, for_anybody=True):
+            body, digest = await _MAKING.beside(make)
         etag = b'"%b%b"' % (digest, b"-gzip" if is_packed else b"")
         headers: Headers = [
             (b"content-type", self.media),
@@ -98,7 +106,6 @@ class File:
         if digest in asked or asked == b"*":
             return Answer(304, headers)
         if is_packed:
-            body = await to_thread(_packed, body)
             headers.append((b"content-encoding", b"gzip"))
         return Answer(200, [*headers, (b"content-length", b"%d" % len(body))], body)
 
@@ -106,7 +113,7 @@ class File:
         self, part: Slice | None, server: bytes, base: bytes, found: Mapping[str, str]
     ) -> bytes:
         """The contract with the addresses of a server and a sandbox, and ids of its records."""
-        text, changes = _written(self, part), replacements(self.named, found)
+        text, changes = written(self, part), replacements(self.named, found)
         for example in self.named.get("baseUrl", ()):
             changes[f"{example}/s/".encode()] = _OTHERS
             changes[example.encode()] = base
@@ -117,7 +124,7 @@ class File:
 
 
 @lru_cache(_MOST)
-def _written(file: File, part: Slice | None) -> bytes:
+def written(file: File, part: Slice | None) -> bytes:
     """A contract, or a part of it, with its own examples."""
     text = orjson.dumps(file.whole if part is None else part.cut(file.whole))
     if file.media == b"application/json":
@@ -125,7 +132,7 @@ def _written(file: File, part: Slice | None) -> bytes:
     return "".join(_as_yaml(orjson.loads(text))).encode()
 
 
-@lru_cache(_MOST)
+@lru_cache(_MOST_PACKED)
 def _packed(body: bytes) -> bytes:
     return gzip.compress(body, 6, mtime=0)
 

@@ -27,34 +27,34 @@ _COMPONENT = re.compile(r'"#/components/(\w+)/([^/"]+)').findall
 
 
 class Slice(NamedTuple):
-    """What a query asks for: an operation, or the operations of a tag."""
+    """What a query asks for: an operation, or else the operations of a tag.
 
-    operation: str | None
-    tag: str | None
+    One of both, so that strangers can ask for few different ones.
+    """
+
+    name: str
 
     @classmethod
     def of(cls, query: bytes, data: Json) -> "Slice | None":
         """The slice of a contract that a query names, None for all of it. Raises NotFound."""
         asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-        if not {"operationId", "tag"} & asked.keys():
-            return None
-        part = cls(asked.get("operationId", [None])[-1], asked.get("tag", [None])[-1])
+        names = [asked[name][-1] for name in ("operationId", "tag") if name in asked]
         known: dict[str, None] = {}
         for _, _, raw in operations_in(data):
             known |= {raw["operationId"]: None, raw["tags"][0]: None}
-        for name in part:
-            if name is not None and name not in known:
+        for name in names:
+            if name not in known:
                 raise NotFound(
                     f"The contract has no operation or tag {name[:200]}.",
                     advice=did_you_mean(name, [*known]).strip()
                     or "/llms.txt says how to find one.",
                     code="route_not_found",
                 )
-        return part
+        return cls(names[0]) if names else None
 
     def has(self, operation: Json) -> bool:
         """Whether an operation belongs to it."""
-        return bool(self.operation == operation["operationId"] or self.tag == operation["tags"][0])
+        return self.name in (operation["operationId"], operation["tags"][0])
 
     def cut(self, data: Json) -> Json:
         """The part of a contract that this names."""

@@ -30,7 +30,7 @@ from .sandboxes.sandboxes import Sandboxes
 from .tokens import Tokens
 
 OF_SANDBOX, IN_ALL = 64, 384  # requests that wait
-IMAGES = 16  # of a sandbox that may wait for a QR image, which needs no credential
+FOR_ANYBODY = 16  # of a sandbox, for a QR image or a contract: these need no credential
 MOST_WRONG = 10  # keys of an address in a minute
 READY_FOR = 30 * 24 * 3600  # seconds
 
@@ -46,12 +46,12 @@ class Waiting:
         self._counts: Counter[str] = Counter()
 
     @contextmanager
-    def take(self, sandbox: str = "", *, is_image: bool = False) -> Iterator[None]:
+    def take(self, sandbox: str = "", *, for_anybody: bool = False) -> Iterator[None]:
         """A place for a request that waits; without a sandbox for one that another server answers.
 
         Raises Limited when none is free.
         """
-        own = IMAGES if is_image else OF_SANDBOX
+        own = FOR_ANYBODY if for_anybody else OF_SANDBOX
         if sandbox and self._counts[sandbox] >= own:
             raise _too_many(own, " of this sandbox")
         most = min(IN_ALL, self._most)

@@ -399,7 +399,7 @@ def test_images_of_one_sandbox_keep_those_of_another_waiting_for_one(shop: Estat
             base_url=url, verify=NO_TLS, timeout=60, limits=limits
         ) as client:
             many = [asyncio.create_task(draw(client, shop.sandbox, each)) for each in range(40)]
-            while len(order) < 30 - server.IMAGES:  # those that are refused come first
+            while len(order) < 30 - server.FOR_ANYBODY:  # those that are refused come first
                 await asyncio.sleep(0)
             await draw(client, "default", 1_000)
             await asyncio.gather(*many)

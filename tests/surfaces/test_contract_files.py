@@ -5,6 +5,12 @@ records, and an ETag.
 import gzip
 import json
 import re
+import select
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import quote
@@ -13,13 +19,14 @@ import orjson
 import pytest
 from openapi_spec_validator import validate
 
+from stub_server.console import contract_files
 from stub_server.contract.document import Document
 
 from ..support.contract import document, parsed, served
-from ..support.live import Live
+from ..support.live import FROZEN, Live, running
 from ..support.make import Json, customer_body
 from ..support.short import chosen
-from ..support.wire import Door, Header
+from ..support.wire import Door, Header, answer_on, connect
 from .conftest import door_to
 
 pytestmark = pytest.mark.check
@@ -192,3 +199,28 @@ def test_a_contract_is_packed_once(door: Door) -> None:
             for _ in range(3)
         ]
     assert (1, 1) == (packing.call_count, len(set(packed)))
+
+
+@pytest.mark.promise("waiting-requests")
+def test_contracts_are_made_one_at_a_time_and_delay_no_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits stood in one line with the parts of the contract that strangers ask for."""
+    make = contract_files.written
+
+    def slowly(*asked: Any) -> bytes:
+        time.sleep(0.1)
+        return make(*asked)
+
+    monkeypatch.setattr(contract_files, "written", slowly)
+    settings = replace(FROZEN, scenario="empty", store=tmp_path / "store")
+    with running(settings) as live, ExitStack() as opened:
+        door = door_to(live, "default")
+        asking = [opened.enter_context(connect(live.port)) for _ in range(40)]
+        for connection in asking:
+            connection.sendall(b"GET /openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert 201 == door.send("POST", "/v2/customers", customer_body()).status
+        answered = select.select(asking, [], [], 0)[0]
+        statuses = Counter(answer_on(connection).status for connection in asking)
+    assert {200: 16, 429: 24} == statuses
+    assert len(answered) < 34

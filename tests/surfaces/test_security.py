@@ -77,7 +77,7 @@ def test_its_figures_are_those_of_the_code() -> None:
         ),
         "steps-requests-messages-sandboxes": (f"{kept.MOST_BYTES_IN_ALL // MIB} MiB",),
         "waiting-requests": (
-            f"{waiting.OF_SANDBOX} of a sandbox, {waiting.IMAGES} of them",
+            f"{waiting.OF_SANDBOX} of a sandbox, {waiting.FOR_ANYBODY} of them",
             f"{waiting.IN_ALL} or",
         ),
         "attempts-under-way": (f"{courier.OF_SANDBOX} of a sandbox, {courier.IN_ALL} in all",),

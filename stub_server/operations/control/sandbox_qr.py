@@ -28,7 +28,7 @@ async def _image(work: Work, code: str, form: str, media: bytes) -> Reply:
     except BrCodeError as error:
         raise NotFound(f"This is not the qr_code of a PIX order: {error}") from None
     name = work.sandbox.name
-    with work.server.waiting.take(name, is_image=True):
+    with work.server.waiting.take(name, for_anybody=True):
         async with _DRAWING.own(name):  # one of each sandbox is in the line
             image = await _DRAWING.beside(lambda: drawn(code, form))
     return Reply(200, (image,), media=media, headers=((b"cache-control", b"max-age=86400"),))
