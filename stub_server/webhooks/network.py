@@ -8,8 +8,8 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Iterable
-from contextlib import aclosing
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing, suppress
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -17,6 +17,9 @@ from typing import Any
 
 import httpcore2
 import httpx2
+from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, connect_tcp
+from anyio.abc import ByteStream
+from anyio.streams.tls import TLSStream
 
 from ..core.signing import HeaderPairs
 from ..core.slices import BackgroundWorker
@@ -27,9 +30,9 @@ Received = tuple[int, dict[str, str], str]
 """The status of an answer, and what is kept of its headers and body."""
 
 KEPT_BYTES = 4096  # of an answer's body
-# Bytes read at once, which may be many interim answers or chunks, and how often for one answer: it
-# may never end.
-PIECE, MOST_READS = 512, 64
+# Bytes read at once, which may be many interim answers, chunks or TLS records, and how often for
+# one exchange: it may never end.
+PIECE, MOST_READS = 512, 256
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
 # Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4
@@ -101,46 +104,92 @@ async def resolve(host: str, port: int) -> list[str]:
     return await BackgroundWorker().beside(look_up)
 
 
+class _Received(ByteStream):
+    """A connection of which a little is read at once, and only so often: its end is the receiver's
+    to decide, and TLS may read records for ever that are no answer.
+    """
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream, self._reads = stream, 0
+
+    @property
+    def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
+        return self._stream.extra_attributes
+
+    async def receive(self, max_bytes: int = PIECE) -> bytes:
+        """Wait for bytes. Raises anyio.BrokenResourceError."""
+        self._reads += 1
+        if self._reads > MOST_READS:
+            raise BrokenResourceError
+        return await self._stream.receive(min(max_bytes, PIECE))
+
+    async def send(self, item: bytes) -> None:
+        await self._stream.send(item)
+
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
 class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection of httpcore's that sends head and body together, and reads only so much of an
-    answer.
+    """A connection for httpcore that sends head and body together.
 
     A receiver with many connections may answer one, or drop it, before a body that comes later is
     there.
     """
 
-    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
-        self._stream, self._head, self._reads = stream, b"", 0
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream, self._head = stream, b""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Wait for bytes. Raises httpcore2.ReadError."""
-        self._reads += 1
-        if self._reads > MOST_READS:
-            raise httpcore2.ReadError("the answer does not end")
-        return await self._stream.read(min(max_bytes, PIECE), timeout)
+        try:
+            return await self._stream.receive(max_bytes)
+        except EndOfStream:
+            return b""
+        except (BrokenResourceError, ClosedResourceError) as error:
+            raise httpcore2.ReadError("the connection was reset, or does not end") from error
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send bytes; a head waits for what follows it."""
+        """Send bytes; a head waits for what follows it. Raises httpcore2.WriteError."""
         if buffer.endswith(b"\r\n\r\n"):
             self._head = buffer
             return
         head, self._head = self._head, b""
-        await self._stream.write(head + buffer, timeout)
+        try:
+            await self._stream.send(head + buffer)
+        except (BrokenResourceError, ClosedResourceError) as error:
+            raise httpcore2.WriteError("the connection was reset") from error
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
-        return _Stream(await self._stream.start_tls(*args, **kwargs))
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Raises httpcore2.ConnectError."""
+        try:
+            secured = await TLSStream.wrap(
+                self._stream,
+                ssl_context=ssl_context,
+                hostname=server_hostname,
+                standard_compatible=False,
+            )
+        except (BrokenResourceError, EndOfStream, ssl.SSLError) as error:
+            await self.aclose()
+            raise httpcore2.ConnectError("there is no TLS") from error
+        return _Stream(secured)
 
     def get_extra_info(self, info: str) -> Any:
-        """Raises httpcore2.ReadError where the receiver has reset the connection: then it has no
-        socket that anyio could look at.
+        """httpcore asks for what each connection has once; nothing of it is needed for one
+        exchange.
         """
-        try:
-            return self._stream.get_extra_info(info)
-        except AttributeError as error:
-            raise httpcore2.ReadError("the connection was reset") from error
+        return None
 
 
 class Guard(httpcore2.AsyncNetworkBackend):
@@ -152,7 +201,7 @@ class Guard(httpcore2.AsyncNetworkBackend):
 
     def __init__(self, *, local: bool) -> None:
         """`local` allows this machine and private networks."""
-        self._local, self._backend = local, httpcore2.AnyIOBackend()
+        self._local = local
 
     async def connect_tcp(
         self,
@@ -171,11 +220,12 @@ class Guard(httpcore2.AsyncNetworkBackend):
         if not addresses:
             raise Failed("blocked" if found else "dns")
         for address in addresses[:-1]:
-            try:
-                return _Stream(await self._backend.connect_tcp(address, port))
-            except httpcore2.ConnectError:
-                continue
-        return _Stream(await self._backend.connect_tcp(addresses[-1], port))
+            with suppress(OSError):
+                return _Stream(_Received(await connect_tcp(address, port)))
+        try:
+            return _Stream(_Received(await connect_tcp(addresses[-1], port)))
+        except OSError as error:
+            raise httpcore2.ConnectError("no address accepts") from error
 
 
 # -- the exchange
