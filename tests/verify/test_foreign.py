@@ -303,3 +303,17 @@ def test_an_instant_that_is_early_says_by_how_much() -> None:
     found = divergences(showing(early, "/v2/customers"), only=("createCustomer",))
     assert any("updatedAt has a time" in each.title for each in found)
     assert any("earlier than the contract's" in each.title for each in found)
+
+
+def test_a_list_that_is_lost_is_told_once() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "POST", "/api-keys") and isinstance(body, dict):
+            several = body.get("allowed_ips")
+            if isinstance(several, list) and 0 < len(several) <= 100:
+                body.pop("allowed_ips")
+                request = with_json(request, body)
+        return await ask(request)
+
+    found = divergences(act, only=("createApiKey", "listApiKeys"))
+    assert [("not-persisted", ["createApiKey"])] == [(it.kind, it.operations) for it in found]
