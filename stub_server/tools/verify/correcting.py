@@ -41,8 +41,7 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
     """
 
     async def again(file: Path) -> Collection[Finding] | None:
-        left = run.options.budget - run.seconds
-        options = replace(run.options, overlays=(*run.overlays, file), budget=left)
+        options = replace(run.options, overlays=(*run.overlays, file))
         second = await Runner(options, progress).run()
         report.left_behind += second.cleanup.left_behind
         is_early = second.away or second.is_late or second.is_interrupted
