@@ -317,3 +317,18 @@ def test_a_list_that_is_lost_is_told_once() -> None:
 
     found = divergences(act, only=("createApiKey", "listApiKeys"))
     assert [("not-persisted", ["createApiKey"])] == [(it.kind, it.operations) for it in found]
+
+
+def test_a_text_that_an_update_cannot_empty_is_named() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "PUT", "/v2/projects/{projectId}") and isinstance(body, dict):
+            emptied = body.get("description", "kept") or "kept"
+            if emptied == "kept" and "description" in body:
+                body.pop("description")
+                request = with_json(request, body)
+        return await ask(request)
+
+    found = divergences(act, only=("updateProject",))
+    assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
+    assert found[0].title.endswith(', not ""')
