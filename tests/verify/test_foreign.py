@@ -17,6 +17,7 @@ from .backend import Act, Ask, is_for, json_of, rewritten, with_body, with_heade
 from .watched import watched
 
 Json = dict[str, Any]
+_OF_JSON = (("content-type", "application/json"),)
 pytestmark = pytest.mark.check
 
 
@@ -332,3 +333,15 @@ def test_a_text_that_an_update_cannot_empty_is_named() -> None:
     found = divergences(act, only=("updateProject",))
     assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
     assert found[0].title.endswith(', not ""')
+
+
+def test_who_may_not_make_keys_is_not_accused_of_it() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        is_known = answer.status not in (400, 401)
+        said = b'{"error": true, "message": "Ask an owner.", "code": "insufficient_scope"}'
+        is_refused = is_known and is_for(request, "POST", "/api-keys")
+        return Answer(403, _OF_JSON, said) if is_refused else answer
+
+    found = divergences(act, only=("createApiKey", "listAvailableScopes"))
+    assert "scope" not in [each.kind for each in found]
