@@ -13,7 +13,18 @@ from stub_server.tools.verify.findings import Divergence
 from stub_server.tools.verify.outcome import of_run
 
 from ..support.contract import document
-from .backend import Act, Ask, is_for, json_of, rewritten, with_body, with_header, with_json
+from .backend import (
+    Act,
+    Ask,
+    as_owner,
+    is_for,
+    json_of,
+    own,
+    rewritten,
+    with_body,
+    with_header,
+    with_json,
+)
 from .watched import watched
 
 Json = dict[str, Any]
@@ -345,3 +356,38 @@ def test_who_may_not_make_keys_is_not_accused_of_it() -> None:
 
     found = divergences(act, only=("createApiKey", "listAvailableScopes"))
     assert "scope" not in [each.kind for each in found]
+
+
+def test_a_limit_that_lists_share_is_one_divergence() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        if "page=9007199254740991" not in request.query:
+            return await ask(request)
+        said = {"message": "Invalid.", "details": [f"the page of {request.path}"]}
+        return Answer(422, _OF_JSON, orjson.dumps(said))
+
+    found = divergences(act, only=("listPlans", "listCustomers", "listProducts"), write=False)
+    strict = [each for each in found if each.kind == "stricter"]
+    assert [["listCustomers", "listPlans", "listProducts"]] == [it.operations for it in strict]
+
+
+def test_members_that_one_schema_lacks_are_one_divergence() -> None:
+    def more(it: Json) -> Json:
+        return it | {"price": 1, "slug": "a"} if "trial_period_days" in it else it
+
+    found = divergences(showing(more, "/v2/plans"), only=("listPlans", "getPlan"), write=False)
+    assert ["undocumented-field"] == [each.kind for each in found]
+    assert "price, slug" in found[0].title
+
+
+def test_a_move_says_which_side_allows_it() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if not is_for(request, "POST", "/v2/projects/{projectId}/suspend") or answer.status < 300:
+            return answer
+        if answer.status != 409:
+            return answer
+        return await ask(await as_owner(own("GET", request.path.rpartition("/")[0]), ask))
+
+    found = divergences(act, only=("suspendProject",))
+    (moves,) = [each for each in found if each.kind == "lifecycle"]
+    assert "(allowed)" in moves.title

@@ -176,6 +176,7 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
     found = [
         finding(
             "stricter",
+            pointer="#/components/schemas/CustomerCreate/properties/name",
             tries=check,
             target=Said(422, f'{{"message":"items: send a list.","request_id":"req_{number}a"}}'),
         )
