@@ -20,6 +20,7 @@ EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
 _FEWEST = 3
 _MISSING = "missing-operation"
+STRICT = ("refused-creation", "stricter")
 _CAUSES = {"laxer": ("filter", "sort"), "schema": ("not-persisted",)}
 """The classes by which something is told of a parameter or a member, by those that follow."""
 # statuses that show an operation: a 404 may be like that of an unknown path
@@ -126,9 +127,10 @@ class Ledger:
         reason.
         """
         moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
-        strict = {_refusal(each) for each in self.findings if each.kind == "stricter"}
+        strict = {_refusal(each) for each in self.findings if each.kind in STRICT}
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
-        repeated = {"stricter": moves, "wrong-status": moves | strict}
+        made = {_refusal(each) for each in self.findings if each.kind == STRICT[0]}
+        repeated = {"stricter": moves | made, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
         told = {(each.kind, *self._subject(each)) for each in self.findings if self._member(each)}
@@ -185,7 +187,7 @@ class Ledger:
                 return f"{finding.target.status}, not {finding.expected.status}"
             case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
-            case "not-deleted" | "scope":
+            case "not-deleted" | "scope" | "demanded":
                 return finding.operation
         is_one = "phrase" in CLASSES[finding.kind]
         return "" if is_one else place
