@@ -6,6 +6,7 @@ with `--fail`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Set
@@ -61,13 +62,16 @@ def verify(
             raise click.UsageError(
                 "Give the credential of the backend with --token or STUB_VERIFY_TOKEN."
             )
-        named = tuple(map(_header, (f"Authorization: {token}", *headers)))[1:]
+        other = os.environ.get("STUB_VERIFY_OTHER", "")
+        sent = (f"Authorization: {token}", f"Authorization: {other}", *headers)
+        named = tuple(map(_header, sent))[2:]
         if chosen["write"] and not is_local(host) and yes != host:
             _ask(host)
         from ..tools.verify.options import Options
 
         if cacert is not None:
             chosen["trusted"] = str(cacert)
+        chosen["other"] = other
         options = Options(url=url, token=token, overlays=overlays, headers=named, **chosen)
         report = _sent(
             options, host, coverage, hidden, record_har, corrects=write_overlay is not None

@@ -42,6 +42,11 @@ def report(tmp_path: Path, *words: str) -> tuple[int, Any]:
     return ended.exit_code, json.loads(file.read_text(encoding="utf-8"))
 
 
+def test_the_credential_of_another_merchant_is_taken_from_the_environment() -> None:
+    ended = run(NOBODY, "--token", "t", STUB_VERIFY_OTHER="não")
+    assert (2, True) == (ended.exit_code, "cannot be sent" in ended.output)
+
+
 def test_a_baseline_hides_what_it_knows(tmp_path: Path) -> None:
     seen, baseline = str(recorded(tmp_path, "extra")), tmp_path / "before.json"
     report(tmp_path, seen)

@@ -13,10 +13,23 @@ from stub_server.tools.verify.findings import Divergence
 from stub_server.tools.verify.outcome import of_run
 
 from ..support.contract import document
-from .backend import Act, Ask, is_for, json_of, rewritten, with_body, with_header, with_json
+from .backend import (
+    Act,
+    Ask,
+    as_owner,
+    is_for,
+    json_of,
+    own,
+    rewritten,
+    with_body,
+    with_header,
+    with_json,
+    without_query,
+)
 from .watched import watched
 
 Json = dict[str, Any]
+_OF_JSON = (("content-type", "application/json"),)
 pytestmark = pytest.mark.check
 
 
@@ -266,7 +279,7 @@ def test_what_every_body_lacks_is_said_in_the_words_of_the_backend() -> None:
         return with_body(answer._replace(status=422), orjson.dumps(said))
 
     found = divergences(act, only=("createProduct",))
-    said = "createProduct · make the product: answered 422, expected 201 (price is required)"
+    said = "createProduct · make the product: answered 422, expected 201 (price is required; no)"
     assert said in [each.title for each in found]
     assert "wrong-status" not in [each.kind for each in found]
 
@@ -303,3 +316,193 @@ def test_an_instant_that_is_early_says_by_how_much() -> None:
     found = divergences(showing(early, "/v2/customers"), only=("createCustomer",))
     assert any("updatedAt has a time" in each.title for each in found)
     assert any("earlier than the contract's" in each.title for each in found)
+
+
+def test_a_text_that_an_update_cannot_empty_is_named() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "PUT", "/v2/projects/{projectId}") and isinstance(body, dict):
+            emptied = body.get("description", "kept") or "kept"
+            if emptied == "kept" and "description" in body:
+                body.pop("description")
+                request = with_json(request, body)
+        return await ask(request)
+
+    found = divergences(act, only=("updateProject",))
+    assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
+    assert found[0].title.endswith(', not ""')
+
+
+def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_checked() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_plan = request.path.startswith("/v2/plans") and isinstance(body, dict)
+        if is_plan and is_for(request, "POST", "/v2/plans"):
+            if "price" not in body:
+                said = {"message": "Invalid.", "details": [{"field": "price", "is": "required"}]}
+                return Answer(422, _OF_JSON, orjson.dumps(said))
+            body.pop("price")
+        if is_plan and request.method == "PUT":
+            body.pop("metadata", None)
+        answer = await ask(with_json(request, body) if is_plan else request)
+        return rewritten(answer, priced) if answer.status < 300 else answer
+
+    def priced(it: Json) -> Json:
+        return it | {"price": 49.9} if "trial_period_days" in it and "id" in it else it
+
+    found = divergences(act, only=("createPlan", "updatePlan"))
+    said = "createPlan · demands price, which the contract lacks: verify sent 49.9 from then on"
+    assert said == found[0].title
+    assert ("not-persisted", ["updatePlan"]) in [(each.kind, each.operations) for each in found]
+
+
+def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        if is_for(request, "GET", "/v2/plans"):
+            request = without_query(request, "status")
+        answer = await ask(request)
+        if not is_for(request, "POST", "/v2/plans") or answer.status != 201:
+            return answer
+        return Answer(422, _OF_JSON, b'{"error": true, "message": "No.", "code": "no"}')
+
+    report = of_run(watched(act, write=True, only=("Plans",)).run, (), 0)
+    kinds = [each.kind for each in report.divergences]
+    assert "filter" in kinds
+    assert "refused-creation" in kinds
+    reasons = {(it["operationId"], it["status"]): it["reason"] for it in report.unreached}
+    said = "needs createPlan, which refuses the record: see refused-creation"
+    assert said == reasons["updatePlan", 200]
+
+
+def test_figures_of_what_the_run_has_not_made_must_not_contradict_each_other() -> None:
+    def more(it: Json) -> Json:
+        return it | {"plans_count": it["plans_count"] + 1} if "creatorId" in it else it
+
+    found = divergences(showing(more, "/v2/projects"), only=("listProjects", "getProjectStats"))
+    assert ("contradiction", ["getProjectStats"]) in [(it.kind, it.operations) for it in found]
+
+
+def test_a_key_that_has_expired_is_refused() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        is_over = json_of(answer).get("code") == "api_key_expired"
+        return await ask(await as_owner(request, ask)) if is_over else answer
+
+    found = divergences(act, only=("createApiKey",))
+    assert [("auth", ["createApiKey"])] == [(each.kind, each.operations) for each in found]
+
+
+def test_a_record_that_another_merchant_can_read_is_named() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_other = dict(request.headers).get("authorization") == "Bearer of another merchant"
+        if is_other and is_for(request, "GET", "/v2/customers/{customerId}"):
+            request = await as_owner(request, ask)
+        return await ask(request)
+
+    only = ("listCustomers", "getCustomer", "listPlans", "getPlan")
+    report = of_run(watched(act, only=only, other="of another merchant").run, (), 0)
+    found = [(each.kind, each.operations) for each in report.divergences]
+    assert [("auth", ["getCustomer"])] == found
+
+
+def test_what_a_list_refuses_is_not_in_a_wrong_order_too() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_sorted = is_for(request, "GET", "/v2/plans") and "sort=amount" in request.query
+        said = b'{"error": true, "message": "No such order.", "code": "no"}'
+        return Answer(400, _OF_JSON, said) if is_sorted else await ask(request)
+
+    assert "sort" not in [each.kind for each in divergences(act, only=("listPlans",))]
+
+
+def test_a_limit_that_lists_share_is_one_divergence() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        if "page=9007199254740991" not in request.query:
+            return await ask(request)
+        said = {"message": "Invalid.", "details": [f"the page of {request.path}"]}
+        return Answer(422, _OF_JSON, orjson.dumps(said))
+
+    found = divergences(act, only=("listPlans", "listCustomers", "listProducts"), write=False)
+    strict = [each for each in found if each.kind == "stricter"]
+    assert [["listCustomers", "listPlans", "listProducts"]] == [it.operations for it in strict]
+
+
+def test_members_that_one_schema_lacks_are_one_divergence() -> None:
+    def more(it: Json) -> Json:
+        return it | {"price": 1, "slug": "a"} if "trial_period_days" in it else it
+
+    found = divergences(showing(more, "/v2/plans"), only=("listPlans", "getPlan"), write=False)
+    assert ["undocumented-field"] == [each.kind for each in found]
+    assert "price, slug" in found[0].title
+
+
+def test_a_move_says_which_side_allows_it() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if not is_for(request, "POST", "/v2/projects/{projectId}/suspend") or answer.status < 300:
+            return answer
+        if answer.status != 409:
+            return answer
+        return await ask(await as_owner(own("GET", request.path.rpartition("/")[0]), ask))
+
+    found = divergences(act, only=("suspendProject",))
+    (moves,) = [each for each in found if each.kind == "lifecycle"]
+    assert "(allowed)" in moves.title
+
+
+def test_a_move_is_tried_from_a_state_that_it_leaves() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "POST", "/v2/projects") and isinstance(body, dict):
+            request = with_json(request, {"status": "active"} | body)
+        if not is_for(request, "POST", "/v2/projects/{projectId}/activate"):
+            return await ask(request)
+        read = await ask(await as_owner(own("GET", request.path.rpartition("/")[0]), ask))
+        if "active" == json_of(read).get("data", {}).get("project", {}).get("status"):
+            said = {"error": True, "message": "It is active.", "code": "no"}
+            return Answer(409, _OF_JSON, orjson.dumps(said))
+        answer = await ask(request)
+        return await ask(with_json(request, {})) if answer.status == 422 else answer
+
+    found = divergences(act, only=("activateProject",))
+    assert "laxer" in [each.kind for each in found]
+    assert "wrong-status" not in [each.kind for each in found]
+
+
+def test_few_records_that_cannot_be_deleted_stay_behind_in_a_lax_backend() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer, body = await ask(request), json_of(request)
+        if answer.status != 422 or not isinstance(body, dict) or "/customers" not in request.path:
+            return answer
+        return await ask(with_json(request, {"name": "Ana", **_known(body)}))
+
+    def _known(body: Json) -> Json:
+        return {name: body[name] for name in ("email", "document") if body.get(name)}
+
+    report = of_run(watched(act, write=True, only=("Customers",)).run, (), 0)
+    assert len(report.left_behind) <= 25
+
+
+def test_who_may_not_make_keys_is_not_accused_of_it() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        is_known = answer.status not in (400, 401)
+        said = b'{"error": true, "message": "Ask an owner.", "code": "insufficient_scope"}'
+        is_refused = is_known and is_for(request, "POST", "/api-keys")
+        return Answer(403, _OF_JSON, said) if is_refused else answer
+
+    found = divergences(act, only=("createApiKey", "listAvailableScopes"))
+    assert "scope" not in [each.kind for each in found]
+
+
+def test_a_list_that_is_lost_is_told_once() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "POST", "/api-keys") and isinstance(body, dict):
+            several = body.get("allowed_ips")
+            if isinstance(several, list) and 0 < len(several) <= 100:
+                body.pop("allowed_ips")
+                request = with_json(request, body)
+        return await ask(request)
+
+    found = divergences(act, only=("createApiKey", "listApiKeys"))
+    assert [("not-persisted", ["createApiKey"])] == [(it.kind, it.operations) for it in found]

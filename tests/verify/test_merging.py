@@ -37,7 +37,7 @@ def test_what_is_certain_comes_first_then_what_costs_data_or_money_then_what_is_
     others = [kind for kind in SEVERITY if kind in kinds and kind not in (*certain, "error-code")]
     assert [*certain, *others, "error-code"] == told
     assert ["leaked-secret", "not-deleted", "auth", "paging"] == certain[:4]
-    assert ["not-persisted", "idempotency", "uniqueness"] == others[:3]
+    assert ["demanded", "not-persisted", "idempotency"] == others[:3]
 
 
 @pytest.mark.parametrize(("shown", "is_everywhere"), [(2, False), (3, True), (4, True)])
@@ -176,6 +176,7 @@ def test_what_is_refused_with_the_same_words_is_one_divergence_whatever_ids_they
     found = [
         finding(
             "stricter",
+            pointer="#/components/schemas/CustomerCreate/properties/name",
             tries=check,
             target=Said(422, f'{{"message":"items: send a list.","request_id":"req_{number}a"}}'),
         )

@@ -47,12 +47,14 @@ def backend(exchanges: list[Exchange], *acts: Act) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-def watched(*acts: Act, write: bool = False, only: tuple[str, ...] = ()) -> Watched:
+def watched(
+    *acts: Act, write: bool = False, only: tuple[str, ...] = (), other: str = ""
+) -> Watched:
     """Compare a sandbox, changed by acts, with what the contract has."""
     exchanges: list[Exchange] = []
     with backend(exchanges, *acts) as url:
         credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
-        options = Options(url, credentials["jwt"], write, only=only)
+        options = Options(url, credentials["jwt"], write, only=only, other=other)
         run = Runner(options, lambda done, total: None)
         asyncio.run(run.run())
     return Watched(exchanges, run)

@@ -157,6 +157,14 @@ def record_of(body: Any) -> Body:
     return next((part for _, part in _parts(body) if _is_record(part)), {})
 
 
+def part_about(body: Any, ident: Any) -> Body:
+    """The first object in an answer that names a record; the record in it where none does."""
+    for _, part in _parts(body):
+        if isinstance(part, dict) and ident in part.values():
+            return part
+    return record_of(body)
+
+
 def entries_of(body: Any) -> list[Any]:
     """The records of a list, the first in an answer that has any."""
     for _, part in _parts(body):

@@ -105,11 +105,11 @@ class Comparing:
         if every and all(isinstance(entry, dict) and "id" in entry for entry in every):
             yield from self._records(place, target, twin)
             return
-        if all(isinstance(entry, str) and not is_id(entry) for entry in every):
-            target, twin = sorted(target), sorted(twin)  # no order is documented
         if len(twin) != len(target):
             yield Difference(place, twin, target)
             return
+        if all(isinstance(entry, str) and not is_id(entry) for entry in every):
+            target, twin = sorted(target), sorted(twin)  # no order is documented
         for theirs, one in zip(target, twin, strict=True):
             yield from self._walk(place, theirs, one)
 

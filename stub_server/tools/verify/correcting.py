@@ -41,8 +41,10 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
     """
 
     async def again(file: Path) -> Collection[Finding] | None:
-        left = run.options.budget - run.seconds
-        options = replace(run.options, overlays=(*run.overlays, file), budget=left)
+        only = set[str]()
+        for each in report.divergences:
+            only.update(each.operations if (each.overlay or {}).get("actions") else ())
+        options = replace(run.options, overlays=(*run.overlays, file), only=(*only,))
         second = await Runner(options, progress).run()
         report.left_behind += second.cleanup.left_behind
         is_early = second.away or second.is_late or second.is_interrupted

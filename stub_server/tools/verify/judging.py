@@ -3,6 +3,7 @@ what was sent.
 """
 
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,17 +12,18 @@ from uuid import uuid4
 from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
-from .catalogue import Catalogue, Steps, at, body_of, is_list, leaves, pointer_of, queried
+from ...core.record import Body
+from .catalogue import Catalogue, Steps, body_of, is_list, leaves, pointer_of, queried
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, folded, is_number
 from .exchange import Answer, Exchange, base_of, code_of
 from .findings import CLASSES, RANKS, Finding, Got, Said, cut
-from .merging import Ledger
+from .merging import STRICT, Ledger
 from .options import Options
 from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Probe, Roles, roles_in
 from .target import Target
 
-_INVALID = (400, 422)
+INVALID = (400, 422)
 _LISTS = ("list", "more", "filter")
 _REFUSED = {401: "auth", 403: "scope"}
 
@@ -39,6 +41,8 @@ class Run(Ledger):
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.unknown_id = str(uuid4())
+        self.demanded: dict[str, Body] = defaultdict(dict)
+        """What creations demand that the contract lacks, by operationId."""
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
@@ -60,7 +64,7 @@ class Judge:
     def __init__(self, run: Run, roles: Roles) -> None:
         self.comparing = Comparing(roles, _assumed(run.document), run.created)
         self._run = run
-        codes = [str(key.code) for keys in run.document.unique.values() for key in keys]
+        codes = [str(key.code) for keys in run.document.unique.values() for key in keys if key.code]
         self._kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         self.has_strange = False
@@ -117,9 +121,11 @@ class Judge:
             title += f" ({twin.json()['message']})"
         got, expected = str(code_of(target.json())), str(code_of(twin.json()))
         # what is invalid too says nothing about a credential or a state
-        suspect = "" if target.status in _INVALID else probe.suspect
+        suspect = "" if target.status in INVALID else probe.suspect
         if twin.status == 404 and probe.group == SETUP:
             return  # the twin has refused to make what this removes
+        if probe.expects and target.is_success is twin.is_success:
+            return
         if target.status == twin.status:
             if target.is_success or got == expected:
                 return
@@ -130,11 +136,11 @@ class Judge:
         elif target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
             kind = "api-key"
         elif twin.is_success:
-            known = self._kinds.get(got, "stricter")
+            known = self._kinds.get(got, "refused-creation" if probe.group == SETUP else "stricter")
             kind = _REFUSED.get(target.status) or suspect or known
-            says = at(target.json(), ("message",))
-            if kind == "stricter" and says and self._run.options.write:
-                title += f" ({cut(str(says), 80)})"
+            says = dict.fromkeys(filter(_is_said, leaves(target.json())))
+            if kind in STRICT and says and self._run.options.write:
+                title += f" ({cut('; '.join(says), 80)})"
         elif target.is_success:
             known = self._kinds.get(expected, "rule" if twin.status == 409 else "laxer")
             kind = _REFUSED.get(twin.status) or suspect or known
@@ -152,7 +158,7 @@ class Judge:
         if is_list(probe.operation):
             is_own = probe.narrowed
         # which records are on a page depends on the order of those of one instant
-        if probe.is_alone or body is None or not is_own or probe.suspect == "paging":
+        if probe.expects or body is None or not is_own or probe.suspect == "paging":
             return
         found = [*self.comparing.differences(body, twin.json(), took)]
         has_others = self.has_strange or any(each.kind in _LISTS for each in found)
@@ -210,6 +216,11 @@ class Judge:
         fields = {each.field for each in self._run.document.lifecycles.values()}
         # else the state was written by its name
         return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
+
+
+def _is_said(leaf: Any) -> bool:
+    """Whether a value in a refusal says something, and is no id of the request."""
+    return isinstance(leaf, str) and (" " in leaf or not any(map(str.isdigit, leaf)))
 
 
 def _assumed(document: Document) -> set[Any]:

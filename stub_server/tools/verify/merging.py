@@ -20,6 +20,7 @@ EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
 _FEWEST = 3
 _MISSING = "missing-operation"
+STRICT = ("refused-creation", "stricter")
 _CAUSES = {"laxer": ("filter", "sort"), "schema": ("not-persisted",)}
 """The classes by which something is reported of a parameter or a member, by those that follow."""
 # statuses that show an operation: a 404 may be like that of an unknown path
@@ -126,9 +127,10 @@ class Ledger:
         reason.
         """
         moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
-        strict = {_refusal(each) for each in self.findings if each.kind == "stricter"}
+        strict = {_refusal(each) for each in self.findings if each.kind in STRICT}
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
-        repeated = {"stricter": moves, "wrong-status": moves | strict}
+        made = {_refusal(each) for each in self.findings if each.kind == STRICT[0]}
+        repeated = {"stricter": moves | made, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         opened = {each.operation for each in self.findings if each.kind == "auth"}
         of_members = filter(self._member, self.findings)
@@ -165,7 +167,7 @@ class Ledger:
 
     def _cause(self, finding: Finding) -> str:
         """What findings of one class have in common that are one divergence."""
-        member = self._member(finding)
+        member, place = self._member(finding), canonical(self.document, finding.pointer)
         match finding.kind:
             case "figures" if member:
                 return member
@@ -176,22 +178,30 @@ class Ledger:
             case "laxer" | "incomplete":
                 check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
                 return "a wrong parameter" if member.startswith("?") else check
-            case "stricter":  # whatever was sent
-                return " ".join(_refusal(finding))
+            case "stricter":  # whatever was sent, but for a limit that several operations share
+                is_shared = place.startswith("#/components/parameters")
+                is_limit = place.endswith(("Length", "imum"))
+                return place if is_shared or is_limit else " ".join(_refusal(finding))
+            case "undocumented-field":
+                return place.rpartition("/properties/")[0]
             case "wrong-status":
                 return f"{finding.target.status}, not {finding.expected.status}"
             case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
-            case "not-deleted" | "scope":
+            case "not-deleted" | "scope" | "demanded":
                 return finding.operation
         is_one = "phrase" in CLASSES[finding.kind]
-        return "" if is_one else canonical(self.document, finding.pointer)
+        return "" if is_one else place
 
     def _name(self, finding: Finding) -> str:
         """What a title names of a finding beside its operation."""
         if finding.kind == "lifecycle":
             is_move = finding.group == "transitions"
-            return finding.tries.removeprefix(f"{finding.operation} ") if is_move else ""
+            move = finding.tries.removeprefix(f"{finding.operation} ") if is_move else ""
+            is_refused = finding.target.status >= 400
+            if is_refused is (finding.expected.status >= 400):
+                return move
+            return f"{move} {'(refused)' if is_refused else '(allowed)'}".strip()
         return finding.place or self._member(finding).removeprefix("?")
 
     def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:
@@ -208,7 +218,9 @@ class Ledger:
         parts = []
         for name, inner in members.items():
             parts.append(f"{name} {', '.join(filter(None, inner))}".strip())
-        known = [shown.kind, cause, *(() if cause else parts)]
+        # a baseline hides no member that is new
+        is_named = not cause or shown.kind == "undocumented-field"
+        known = [shown.kind, cause, *(parts if is_named else ())]
         title = shown.title.removesuffix(".")
         causes = listed([*dict.fromkeys(map(self._cause, findings))], "; ")
         phrase = CLASSES[shown.kind].get("phrase", "").format(cause=causes)

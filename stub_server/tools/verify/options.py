@@ -13,7 +13,8 @@ class Options:
     """The options of a run, as the command has them.
 
     `url` is the parent of `/v2`. `only` and `skip` are operationIds, tags or classes; `headers` are
-    sent with every request; `trusted` is a file of certificates.
+    sent with every request; `trusted` is a file of certificates. `other` is the credential of
+    another merchant.
     """
 
     url: str
@@ -29,6 +30,7 @@ class Options:
     headers: Headers = ()
     trusted: str | None = None
     proxy: str | None = None
+    other: str = ""
 
     def sends(self, operation: Operation) -> bool:
         """Whether the run sends requests to an operation: without `write`, it only reads."""

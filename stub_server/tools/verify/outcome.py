@@ -178,10 +178,14 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
             yield "needs an API key with fewer scopes, which a JWT creates"
     if costs(operation) and not options.charges:
         yield "needs --charges"
-    for needed in run.builder("needs").needs(operation):
+    builder = run.builder("needs")
+    refused = {each.operation for each in run.findings if each.kind == "refused-creation"}
+    for needed in filter(None, (*builder.needs(operation), builder.resource_of(operation))):
         name = needed.create.id
         if name in closed:
             yield f"needs {name}: {closed[name]}"
+        if name in refused:
+            yield f"needs {name}, which refuses the record: see refused-creation"
 
 
 def save(file: Path, text: str) -> None:

@@ -26,7 +26,8 @@ from .options import Options
 from .variants import CNPJ, UNKNOWN_ID, Variants, uneven
 
 GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong credential"
-"""Roles of the credential of a request: the caller's, none, and an invalid one.
+OTHER = "the other credential"
+"""Roles of the credential of a request: the caller's, none, an invalid one, and another merchant's.
 
 Others are of API keys.
 """
@@ -55,7 +56,7 @@ class Probe:
     - `keeps`: the journey ends if target and twin differ in success, since their records differ
       from then on.
     - `narrowed`: the list has only the journey's own records.
-    - `is_alone`: it is sent to the target only, which is to accept it.
+    - `expects`: it is sent to the target only, which is to answer so, and not to the twin.
     """
 
     operation: Operation
@@ -72,7 +73,7 @@ class Probe:
     makes: str = ""
     keeps: bool = False
     narrowed: bool = False
-    is_alone: bool = False
+    expects: int = 0
 
 
 class Flaw(NamedTuple):
@@ -104,6 +105,10 @@ class Seen(NamedTuple):
     def both_accept(self) -> bool:
         """Whether both accepted."""
         return self.target.is_success and self.twin.is_success
+
+
+class Departed(Exception):
+    """The target's records are no longer what the twin's are."""
 
 
 PAUSE = 2.0
@@ -194,6 +199,8 @@ class Builder:
         self.document = catalogue.document
         self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
+        self.has_other = bool(options.other)
+        """Whether there is a credential of another merchant."""
         self._of_parts: dict[Steps, str] = {}
         self._options, self._closed = options, closed
 
@@ -219,6 +226,10 @@ class Builder:
         """The kind of record that an operation updates."""
         resource = self.resource_of(operation)
         return resource if resource is not None and operation == resource.update else None
+
+    def assignable(self) -> list[str]:
+        """The scopes that an API key may have."""
+        return [scope["name"] for scope in self.document.scopes if scope["assignable"]]
 
     def reads_about(self, resource: Resource) -> list[Operation]:
         """What reads a record, and what is below it, such as its statistics."""
@@ -356,13 +367,21 @@ class Builder:
         body = {**self.plain(operation), **changes}
         return self.probe(operation, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
 
-    def missing(self, role: str) -> Probe | None:
-        """What makes the record that a request names, if it is not there."""
-        kind = self.kind_of(role)
-        if kind is None:
+    def missing(self, role: str, operation: Operation) -> Probe | None:
+        """What makes the record that a request to an operation names, if it is not there: in a
+        state from which the operation moves it, where a creation can set that.
+        """
+        kind, makes = self.kind_of(role), MEMBERS.get(role, role)
+        if kind is None or makes in self.present:
             return None
-        makes = MEMBERS.get(role, role)
-        return None if makes in self.present else self.make(kind, makes)
+        changes, lifecycle = Body(), kind.lifecycle
+        if lifecycle is not None and operation != kind.update:
+            node = self.document.resolve(self.properties(kind.create).get(lifecycle.field, {}))
+            states = {move.from_ for move in lifecycle.moves if operation.id in move.by}
+            for state in self.variants.options(node):
+                if state in states:
+                    changes.setdefault(lifecycle.field, state)
+        return self.make(kind, makes, **changes)
 
     def ready(self, resource: Resource, role: str = "", **changes: Any) -> Journey:
         """Create a record of a kind that plays a role, if there is none."""

@@ -181,15 +181,14 @@ async def rights_of(
         scopes = operation.scopes if operation.scheme != "jwt" else ()
         for name in (operation.scheme, *scopes):
             statuses[name].add(answer.status)
-    reasons, closed = {}, {}
-    if statuses["jwt"] and statuses["jwt"] <= {401, 403}:
-        reasons["jwt"] = "needs a JWT, and the credential is a key"
-    if statuses["bearer"] == {401}:
-        reasons["bearer"] = "needs a private key or a JWT, and the credential is a public key"
-    for operation in operations:
+    closed = {}
+    for operation, answer in zip(operations, answers, strict=True):
         lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
-        if operation.scheme in reasons:
-            closed[operation.id] = reasons[operation.scheme]
+        if operation.scheme == "jwt" and answer.status in (401, 403):
+            closed[operation.id] = "needs a JWT, and the credential is a key"
+        elif statuses["bearer"] == {401} and operation.scheme == "bearer":
+            needed = "needs a private key or a JWT, and the credential is a public key"
+            closed[operation.id] = needed
         elif lacking:
             closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
     return closed

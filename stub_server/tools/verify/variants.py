@@ -124,9 +124,13 @@ class Variants:
         for member, value in renewed.items():
             is_document = member == "document" and isinstance(value, str)
             is_valid = is_document and len(normalise(value)) in (CPF, CNPJ)
-            if is_valid or f"verify-{self._run}" in str(value):
+            if is_valid or self.is_own(value):
                 renewed[member] = self.value(member, value) or value
         return renewed or body
+
+    def is_own(self, value: Any) -> bool:
+        """Whether a value is of this run."""
+        return f"verify-{self._run}" in str(value)
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
@@ -183,7 +187,7 @@ class Variants:
         tries = [*self._tries(node, None), *(_Try(value, str(value)) for value in more)]
         for value, what, keyword in tries:
             is_text = node.get("type") != "string" or isinstance(value, str)
-            if is_text and value is not None and not isinstance(value, (list, dict)):
+            if is_text and value not in (None, "") and not isinstance(value, (list, dict)):
                 tried, rule = f"{name}: {what}", _rule(node, pointer, keyword)
                 yield Variant(value, tried, rule, (name,), self.accepts(node, value))
 
@@ -205,7 +209,6 @@ class Variants:
         for keyword, limit in node.items():
             match keyword:
                 case "type":
-                    yield _Try(None, "null")
                     yield _Try(_OTHER[limit], f"another type than {limit}")
                     if limit == "boolean":
                         yield from (_Try(True, "true"), _Try(False, "false"))
@@ -232,6 +235,11 @@ class Variants:
                 case "multipleOf":
                     value = round(node.get("minimum", 0) + 1 + limit / 2, 6)
                     yield _Try(value, f"not a multiple of {limit}", "multipleOf")
+        # last, so that a record has had a value that these clear
+        if "maxLength" in node and "minLength" not in node and "format" not in node:
+            yield _Try("", "an empty text")
+        if "type" in node:
+            yield _Try(None, "null")
 
     def options(self, node: Json) -> list[Any]:
         """The values that a schema lists."""

@@ -3,6 +3,7 @@ learns from them.
 """
 
 import asyncio
+import re
 from collections.abc import Iterable
 from time import monotonic
 from typing import Any
@@ -12,18 +13,22 @@ import orjson
 
 from ...contract.document import JSON
 from ...contract.source import fixture
-from .catalogue import is_list, leave_out, pointer_of, record_of
+from ...core.record import Body
+from .catalogue import entries_of, is_list, leave_out, leaves, pointer_of, record_of
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer, code_of
 from .findings import Finding
-from .judging import Judge, Run
+from .judging import INVALID, Judge, Run
 from .probes import (
     GIVEN,
     NONE,
+    OTHER,
     QUIET,
     UNKNOWN,
     WRONG,
+    Asked,
     Builder,
+    Departed,
     Flaw,
     Journey,
     Names,
@@ -44,8 +49,7 @@ _ROLES = {"id": "{}", "private_key": "{} secret", "public_key": "the public key"
 """The roles that members of a new record play."""
 
 
-class _Departed(Exception):
-    """The target's records are no longer what the twin's are."""
+_WORD = re.compile(r"\w+")
 
 
 class Walk:
@@ -59,7 +63,12 @@ class Walk:
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
         self._roles.play(GIVEN, Names(run.options.token, fork.token))
-        for role, text in ((NONE, ""), (WRONG, "verify.no.credential"), (UNKNOWN, run.unknown_id)):
+        for role, text in (
+            (NONE, ""),
+            (WRONG, "verify.no.credential"),
+            (OTHER, run.options.other),
+            (UNKNOWN, run.unknown_id),
+        ):
             self._roles.play(role, Names(text, text))
 
     async def go(self, journeys: Iterable[Journey]) -> bool:
@@ -73,29 +82,39 @@ class Walk:
 
     async def _journey(self, journey: Journey) -> bool:
         """Whether it came to its end."""
-        seen: Any = None
+        is_whole = True
         try:
+            asked = next(journey)
             while True:
-                asked = journey.send(seen)
-                if isinstance(asked, float):
-                    await asyncio.sleep(asked)
-                elif isinstance(asked, Flaw):
-                    self._run.findings.append(self._judge.flaw(asked, *self._last))
+                try:
+                    seen = await self._answered(asked)
+                except (KeyError, Departed) as error:
+                    is_whole, asked = False, journey.throw(error)
                 else:
-                    seen = await self._step(asked)
+                    asked = journey.send(seen)
         except StopIteration:
-            return True
-        except (KeyError, _Departed):  # nothing plays a role: what makes it was refused
+            return is_whole
+        except (KeyError, Departed):  # nothing plays a role: what makes it was refused
             return False
+
+    async def _answered(self, asked: Asked) -> Any:
+        """What was seen of a probe; None for what is none. Raises KeyError and Departed."""
+        if isinstance(asked, Probe):
+            return await self._step(asked)
+        if isinstance(asked, Flaw):
+            self._run.findings.append(self._judge.flaw(asked, *self._last))
+        else:
+            await asyncio.sleep(asked)
+        return None
 
     async def _step(self, probe: Probe) -> Seen:
         """Send a probe after those that make the records that it names, and one that deletes the
         record that played its role before.
 
-        Raises KeyError and _Departed.
+        Raises KeyError and Departed.
         """
         for role in roles_in([probe.path, probe.query, probe.body]):
-            make = self._builder.missing(role)
+            make = self._builder.missing(role, probe.operation)
             if make is not None:
                 await self._step(make)
         removal = self._builder.removal(probe.makes) if probe.makes else None
@@ -106,15 +125,15 @@ class Walk:
         return seen
 
     async def _checked(self, probe: Probe) -> Seen:
-        """Send a probe, and read what it has made, changed or deleted. Raises _Departed."""
+        """Send a probe, and read what it has made, changed or deleted. Raises Departed."""
         seen = await self._probe(probe)
         if probe.keeps and not seen.is_alike:
-            raise _Departed
+            raise Departed
         check = self._check(probe, seen)
         if check is not None:
             read = await self._probe(check)
             if read.has_departed and not read.is_alike:
-                raise _Departed
+                raise Departed
         return seen
 
     def _check(self, probe: Probe, seen: Seen) -> Probe | None:
@@ -147,7 +166,7 @@ class Walk:
         )
 
     async def _probe(self, probe: Probe) -> Seen:
-        """Send a probe to both, and judge the answer. Raises _Departed if nobody knows
+        """Send a probe to both, and judge the answer. Raises Departed if nobody knows
         whether the target has served it.
         """
         requests = [self._request(probe, party) for party in range(2)]
@@ -155,9 +174,12 @@ class Walk:
         # first: it may have to wait, and the twin's clock goes on
         answer = await self._ask(probe, requests[0])
         began = monotonic()
-        twin = Answer(200) if probe.is_alone else await self._fork.send(requests[1])
+        twin = Answer(probe.expects) if probe.expects else await self._fork.send(requests[1])
+        while twin.is_success and await self._demands(probe, requests[0], answer):
+            requests[0] = self._request(probe, 0)
+            answer = await self._ask(probe, requests[0])
         if {code_of(answer.json()), code_of(twin.json())} & _FULL:  # one has made more
-            raise _Departed
+            raise Departed
         took = answer.seconds + monotonic() - began
         operation = probe.operation
         if twin.is_success and answer.is_success and isinstance(probe.body, dict):
@@ -172,7 +194,7 @@ class Walk:
         findings = judged()
         if operation.method != "GET" and answer.status == 0:
             self._run.findings += findings
-            raise _Departed
+            raise Departed
         if operation.method == "GET" and probe.credential == GIVEN:
             until = monotonic() + self._run.options.settle
             for pause in _PAUSES:
@@ -188,6 +210,27 @@ class Walk:
         self._run.suspected[probe.suspect].add(probe.about.id)
         self._learn(probe, seen)
         return seen
+
+    async def _demands(self, probe: Probe, request: Request, answer: Answer) -> bool:
+        """Whether a creation is refused without members that the contract lacks: those of the
+        backend's own records that the refusal names. From now on they are sent to the target.
+        """
+        operation, made = probe.operation, self._run.catalogue.made_by(probe.operation)
+        if answer.status not in INVALID or made is None or made.list is None:
+            return False
+        listed = await self._run.target.ask("GET", made.list.path)
+        entry = next(iter(entries_of(listed.json())), Body())
+        says = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
+        known, sent = self._run.document.schema(made.schema), self._run.demanded[operation.id]
+        unknown = entry.keys() - known["properties"].keys() - sent.keys()
+        names = sorted(unknown.intersection(says))
+        if names:
+            sent |= {name: entry[name] for name in names}
+            values = ", ".join(self._run.showing.value(name, entry[name]) for name in names)
+            title = f"demands {', '.join(names)}, which the contract lacks: verify sent {values}"
+            flaw = Flaw("demanded", f"{title} from then on", "a body of the contract is accepted")
+            self._run.findings.append(self._judge.flaw(flaw, probe, Exchange(request, answer)))
+        return self._request(probe, 0) != request
 
     def _may_settle(self, findings: list[Finding]) -> bool:
         """Whether a change that does not show yet may be why, and not what was found before."""
@@ -216,6 +259,8 @@ class Walk:
         """The request to one party: 0 is the target."""
         parts = [probe.path, probe.query, probe.headers, probe.body, placeholder(probe.credential)]
         path, query, named, body, token = self._roles.spelled(parts, party)
+        if party == 0 and isinstance(body, dict):
+            body = self._run.demanded[probe.operation.id] | body
         if body is not None:
             named = {"Content-Type": JSON, **named}
             body = body if isinstance(body, bytes) else orjson.dumps(body)
@@ -235,7 +280,9 @@ class Walk:
             self._judge.has_strange = True
             for role in roles:
                 self._roles.forget(role)
-                present.pop(role, None)
+                kind = self._builder.kind_of(role)
+                if probe.group != "rejects" or kind is None or kind.delete is not None:
+                    present.pop(role, None)  # a record that cannot be deleted serves for more
         if not seen.target.is_success:
             return
         if operation.method == "DELETE":

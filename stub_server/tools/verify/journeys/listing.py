@@ -11,11 +11,14 @@ from urllib.parse import quote
 from ....contract.document import Operation
 from ....contract.pointers import below
 from ....contract.source import Json
-from ..catalogue import Resource, entries_of, is_list, queried, record_of, role_of
+from ..catalogue import Resource, entries_of, is_list, part_about, queried, role_of
 from ..comparing import folded, is_number
 from ..probes import (
+    OTHER,
+    QUIET,
     SETUP,
     Builder,
+    Departed,
     Flaw,
     Journey,
     Probe,
@@ -48,18 +51,31 @@ def narrowing(builder: Builder, listing: Operation, resource: Resource) -> dict[
 
 
 def listed(builder: Builder, operation: Operation) -> Journey:
-    """The parameters of a query. Those of a list narrow it to some records, which are made."""
-    resource, narrowed = builder.catalogue.listed_by(operation), dict[str, str]()
+    """The parameters of a query. Those of a list narrow it to some records, which are made; else
+    whatever there is is listed.
+    """
     if not is_list(operation):
         yield from _parameters(builder, operation)
         return
+    resource = builder.catalogue.listed_by(operation)
+    seen = yield builder.probe(operation, "accepts", "a list", query=_ALL, expects=200)
+    known = entries_of(seen.target.json())
     if resource is not None:
-        kinds = [*builder.needs(resource.create), resource]
-        if all(builder.may(kind.create) for kind in kinds):
-            narrowed = narrowing(builder, operation, resource)
-    if resource is None or not narrowed:
-        yield from _anything(builder, operation)
-        return
+        yield from _records(builder, operation, resource, known)
+        narrowed = narrowing(builder, operation, resource)
+        try:
+            yield from _make(builder, resource) if narrowed else ()
+        except (KeyError, Departed):  # a record cannot be made
+            narrowed = {}
+        if narrowed:
+            yield from _lists(builder, operation, narrowed, builder.present[resource.role])
+            return
+    shown = known[len(known) // 2] if known else {}
+    yield from _lists(builder, operation, _ALL, shown, is_alone=True)
+
+
+def _make(builder: Builder, resource: Resource) -> Journey:
+    """Three records that differ."""
     create, more = resource.create, f"{resource.role} more"
     yield from builder.ready(resource)
     third = builder.plain(create)
@@ -67,7 +83,6 @@ def listed(builder: Builder, operation: Operation) -> Journey:
     others = {more: builder.body(create), f"{resource.role} third": third}
     for makes, body in others.items() if resource.delete or more not in builder.present else ():
         yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
-    yield from _lists(builder, operation, narrowed, builder.present[resource.role])
 
 
 def _parameters(builder: Builder, operation: Operation) -> Journey:
@@ -107,7 +122,7 @@ def _lists(
             query={**narrowed, **query},
             suspect=suspect,
             narrowed=not is_alone,
-            is_alone=is_alone,
+            expects=200 * is_alone,
         )
 
     seen = yield asked("the whole list", "filter")
@@ -128,7 +143,7 @@ def _lists(
     if len(every) < _SHOWN and entries_of(past.target.json()):
         yield Flaw("paging", "a page past the end has entries", "no entries")
     if seen.has_departed:  # it cannot be narrowed
-        yield from _anything(builder, listing)
+        yield from _lists(builder, listing, _ALL, shown, is_alone=True)
         return
     values: list[tuple[str, str]] = []
     for name, (pointer, schema) in queried(listing).items():
@@ -141,6 +156,8 @@ def _lists(
             shows = not any(_matches(entry, name, value) is None for entry in every)
             probe = asked(each.tries, suspect, each.pointer, **{name: value})
             found = yield replace(probe, narrowed=not (shows or is_alone))
+            if not found.target.is_success:
+                continue  # its status says what is wrong
             entries = entries_of(found.target.json())
             if name == "sort":
                 yield from _missorted(value, every, entries, is_alone)
@@ -234,30 +251,44 @@ def _found(value: Any, name: str) -> Any:
     return next(filter(None, (_found(inner, name) for inner in value.values())), None)
 
 
-# -- with whatever records there are: relations between answers must hold
-
-
-def _anything(builder: Builder, listing: Operation) -> Journey:
-    """A list of whatever there is, of which some records are compared with their entries."""
-    seen = yield builder.probe(listing, "accepts", "a list", query=_ALL, is_alone=True)
-    known = entries_of(seen.target.json())
-    shown = known[len(known) // 2] if known else {}
-    yield from _lists(builder, listing, _ALL, shown, is_alone=True)
-    resource = builder.catalogue.listed_by(listing)
-    if resource is not None:
-        yield from _records(builder, resource, known)
-
-
-def _records(builder: Builder, resource: Resource, known: list[Any]) -> Journey:
-    """The record of an entry is as the entry, and what is read below it is there."""
-    for entry in known[:_EACH]:
-        key = {resource.key: quote(str(entry["id"]), safe="")}
+def _records(builder: Builder, listing: Operation, resource: Resource, known: list[Any]) -> Journey:
+    """What is read of a record, and below it, is as its entry in the list. Those with the largest
+    figures are read.
+    """
+    known = [each for each in known if not builder.variants.is_own(each)]
+    for found in sorted(known, key=_figures, reverse=True)[:_EACH]:
+        ident = str(found["id"])
         for about in builder.reads_about(resource):
-            path = builder.path(about, **key)
             learns = "a record of the list"
-            seen = yield builder.probe(about, "accepts", learns, path=path, is_alone=True)
-            record = record_of(seen.target.json()) if about == resource.read else {}
-            for member in sorted(entry.keys() & record.keys()):
-                if entry[member] != record[member]:
-                    title = f"{member} differs between the list and the record"
-                    yield Flaw("value", title, "the same value")
+            path = builder.path(about, **{resource.key: quote(ident, safe="")})
+            for _ in range(_TIMES):  # others may change it meanwhile
+                seen = yield builder.probe(listing, QUIET, "a list", query=_ALL, expects=200)
+                entries = {str(each["id"]): each for each in entries_of(seen.target.json())}
+                seen = yield builder.probe(about, "accepts", learns, path=path, expects=200)
+                flaws = [*_differing(entries.get(ident, {}), seen.target.json(), about)]
+                if not flaws:
+                    break
+            yield from flaws
+            if builder.has_other:
+                yield builder.probe(
+                    about,
+                    "rejects",
+                    "a record, with the credential of another merchant",
+                    path=path,
+                    credential=OTHER,
+                    suspect="auth",
+                    expects=404,
+                )
+
+
+def _differing(entry: Mapping[str, Any], body: Any, about: Operation) -> Iterator[Flaw]:
+    """In what an answer about a record is not as its entry in the list."""
+    record = part_about(body, entry.get("id"))
+    for name in sorted(entry.keys() & record.keys()):
+        if entry[name] != record[name]:
+            title = f"{name} differs between the list and {about.id}"
+            yield Flaw("contradiction", title, "the same value")
+
+
+def _figures(entry: Mapping[str, Any]) -> float:
+    return float(sum(filter(is_number, entry.values())))

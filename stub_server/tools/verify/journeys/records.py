@@ -5,10 +5,13 @@ from typing import Any
 
 from ....contract.document import Operation
 from ....contract.pointers import below
-from ..catalogue import Resource, body_of, pointer_of
-from ..probes import Builder, Journey, Probe
+from ....core.clock import SECOND, iso
+from ..catalogue import Resource, body_of, pointer_of, record_of
+from ..comparing import instant_of
+from ..probes import Builder, Journey, Probe, Seen
 from .listing import narrowing
 
+_VALID = 3.0  # seconds of a key
 _Way = tuple[Operation, Any]
 """A request by which a record may move: the operation and its body."""
 
@@ -76,6 +79,34 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     if update is not None and builder.may(update):
         yield probe(update, "the deleted record", "not-deleted", body=builder.body(update))
     builder.present.pop(resource.role)
+
+
+def expires(builder: Builder, keys: Resource) -> Journey:
+    """A key that was valid for some seconds is refused after them, by the clock of the backend."""
+
+    def make(role: str, **more: Any) -> Probe:
+        return builder.make(keys, f"{keys.role} {role}", scopes=builder.assignable(), **more)
+
+    ends = _created((yield make("before"))) + _VALID
+    yield make("ended", expires_at=iso(int(ends * SECOND)))
+    yield _VALID + 1
+    if _created((yield make("after"))) > ends:
+        yield builder.probe(
+            builder.document.operations["listProjects"],
+            "rejects",
+            "a key that has expired",
+            below(body_of(keys.create), "properties", "expires_at"),
+            about=keys.create,
+            credential=f"{keys.role} ended secret",
+            suspect="auth",
+            expects=401,
+        )
+
+
+def _created(seen: Seen) -> float:
+    """When the record in an answer was made, in seconds; 0 if it does not say so."""
+    record = record_of(seen.target.json())
+    return instant_of(record.get("createdAt", record.get("created_at"))) or 0.0
 
 
 # -- transitions

@@ -44,7 +44,7 @@ def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Jo
             yield probe("a malformed id", path=path)
     if keys is None or not builder.may(keys.create):
         return
-    every = [scope["name"] for scope in builder.document.scopes if scope["assignable"]]
+    every = builder.assignable()
     if operation.scheme == "jwt":
         yield from builder.ready(keys)
         credential = f"{keys.role} secret"
