@@ -228,21 +228,28 @@ class Replies(Queue[Saved]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._saved: dict[ReplyKey, Sequence[Saved]] = {}
+        # how many there are to a key, each saved when the one before had expired, and the newest
+        self._saved: dict[ReplyKey, tuple[int, Saved]] = {}
 
     def get(self, key: ReplyKey, now: int) -> Saved | None:
         """The reply saved for a key, unless it has expired."""
-        for found in self._saved.get(key, ()):
-            if found.expires > now:
-                return found
-        return None
+        _, newest = self._saved.get(key, (0, None))
+        if newest is None or newest.expires <= now:
+            return None
+        return newest
 
     def exchange(self, ends: Ends) -> None:
+        going = list(islice(reversed(self._items), len(ends.before)))
         super().exchange(ends)
-        for saved in ends.before:
+        for saved in going:
             self._forget(saved)
+        left = {saved.key for saved in going} & self._saved.keys()
+        if left:  # an earlier one is the newest again
+            for saved in self._items:
+                if saved.key in left:
+                    self._saved[saved.key] = self._saved[saved.key][0], saved
         for saved in ends.after:
-            self._saved[saved.key] = [*self._saved.get(saved.key, ()), saved]
+            self._saved[saved.key] = self._saved.get(saved.key, (0,))[0] + 1, saved
         self._keep(MOST_REPLIES, MOST_REPLY_BYTES)
 
     def _pop(self) -> Saved:
@@ -251,10 +258,10 @@ class Replies(Queue[Saved]):
         return oldest
 
     def _forget(self, saved: Saved) -> None:
-        """Others to the same key stay: each was saved when the one before had expired."""
-        others = [other for other in self._saved.pop(saved.key, ()) if other is not saved]
-        if others:
-            self._saved[saved.key] = others
+        """Others to the same key stay."""
+        count, newest = self._saved.pop(saved.key)
+        if count > 1:
+            self._saved[saved.key] = count - 1, newest
 
     def copy(self) -> Self:
         twin = super().copy()

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ..core.record import Body, without
 from ..engine.sandbox import Sandbox
+from ..engine.step import OVERHEAD_EACH
 from ..engine.tables.table import size_of
 
 # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
@@ -43,8 +44,10 @@ class Snapshot(NamedTuple):
 def measured(
     name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox
 ) -> Snapshot:
-    """A snapshot with its size, for which all records are looked at."""
-    size = 0
+    """A snapshot with its size, for which all records are looked at; its events, replies and timers
+    may be its own too.
+    """
+    size = sandbox.events.size + sandbox.replies.size + OVERHEAD_EACH * len(sandbox.timers)
     for table in sandbox.tables():
         size += sum(size_of(record) + OVERHEAD for record in table.rows.values())
     return Snapshot(name, description, now, created_at, sandbox, size)

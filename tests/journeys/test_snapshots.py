@@ -104,12 +104,12 @@ def test_a_sandbox_has_so_many_and_so_large(
     snapshot(control, "s0")
     for number in range(1, MOST_SNAPSHOTS):
         control.delete(f"/snapshots/s{number}")
-    monkeypatch.setattr(entry, "MOST_SNAPSHOT_BYTES", 5 * 1024 * 1024)
+    monkeypatch.setattr(entry, "MOST_SNAPSHOT_BYTES", 10 * 1024 * 1024)
     made = 1
     while (answer := control.post("/snapshots", json={"name": f"t{made}"})).status_code == 201:
         made += 1
     refused(answer, 409, "too_many_snapshots")
-    assert says(answer.json()["message"], "5 MiB")
+    assert says(answer.json()["message"], "10 MiB")
     assert 1 < made < MOST_SNAPSHOTS
     snapshot(control, "s0")
 
@@ -132,3 +132,20 @@ def test_a_description_is_kept_without_a_key_that_somebody_pasted(
     assert [] == [secret for secret in (key[-30:], token[-30:]) if secret in listed + str(told)]
     if hidden == "_":
         assert ["São Paulo \x9b1m: [redacted], [redacted]"] == told
+
+
+@pytest.mark.promise("snapshots")
+def test_events_count_in_a_snapshot(
+    api: httpx2.Client, control: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of twenty kept 64 MiB of them besides."""
+    snapshot(control, "before")
+    customer = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
+    large = {f"{number}": "x" * 500 for number in range(50)}
+    for number in range(40):
+        changed = api.put(
+            f"/v2/customers/{customer}", json={"metadata": large | {"0": f"{number}"}}
+        )
+        assert 200 == changed.status_code
+    monkeypatch.setattr(entry, "MOST_SNAPSHOT_BYTES", 6 * 1024 * 1024)
+    refused(control.post("/snapshots", json={"name": "after"}), 409, "too_many_snapshots")
