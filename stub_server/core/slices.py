@@ -4,7 +4,7 @@ requests served between.
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary, finalize
 SLICE = 0.005  # seconds
 AT_ONCE = 500  # items that a search looks at before it pauses
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 Sliced = Generator[None, None, T]
 """Work that yields wherever others may be served, and returns its result."""
 
@@ -112,6 +113,16 @@ def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Sliced[list[T]
         found += filter(accepts, some)
         if len(some) == AT_ONCE:
             yield
+    return found
+
+
+def collected(items: Iterable[H]) -> Sliced[set[H]]:
+    """The different items, with pauses."""
+    found = set[H]()
+    left = iter(items)
+    while some := list(islice(left, AT_ONCE)):
+        found.update(some)
+        yield
     return found
 
 

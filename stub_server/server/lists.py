@@ -49,7 +49,7 @@ async def listed(
         if name == "projects":
             query.only("id", *projects)
         elif name == "customers":
-            query.only("id", *work.store.customers_of(projects))
+            query.sees = work.sees_customer
         elif "projectId" in table.views.parts:
             query.only("projectId", *projects)
     records, total = await _selected(work, table, query)

@@ -123,3 +123,28 @@ def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Insid
 
     inside.run(inside.asking("GET", ANY_NAME, token=token, as_of=instants[0]))
     assert instants == [answer.headers["x-sandbox-now"] for answer in inside.run(both())]
+
+
+def test_others_are_served_while_a_key_of_a_project_lists_customers(inside: Inside) -> None:
+    """Which ones it sees was found in one turn, before any limit counted the request."""
+    token = inside.app.server.ready_token(inside.app.sandboxes.default)
+    project = inside.ask("POST", "/v2/projects", {"name": "Clube"}, token).json()["data"]["project"]
+    wanted = {"scopes": ["customers:read", "customers:write"], "allowed_projects": [project["id"]]}
+    made = inside.ask("POST", "/api-keys", {"name": "Chave", **wanted}, token).json()["api_key"]
+    key = made["private_key"]
+    for _ in range(PEOPLE):
+        assert 201 == inside.ask("POST", "/v2/customers", customer_body(), key).status
+    inside.ask("POST", "/v2/customers", customer_body(), token)
+    answered: list[str] = []
+
+    async def ask(path: str) -> Answer:
+        answer = await inside.asking("GET", path, None, key)
+        answered.append(path)
+        return answer
+
+    async def both() -> tuple[Answer, Answer]:
+        return await asyncio.gather(ask("/v2/customers?limit=1"), ask("/api-keys/info"))
+
+    listed, _ = inside.run(both())
+    assert PEOPLE == listed.json()["pagination"]["total"]
+    assert ["/api-keys/info", "/v2/customers?limit=1"] == answered

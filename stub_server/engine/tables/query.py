@@ -3,20 +3,20 @@ an index answers.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from ...core.record import BELOW_INSTANT, Record, Row
-from ...core.slices import filtered
+from ...core.slices import collected, filtered
 from .indexes import Keys, contains
 from .specs import LAST, searched
 from .table import REMEMBERED, Table
 
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
-LOOKED_UP = 4_000  # keys: up to here it is faster to look each up than to make a set of the others
+SORTED_BY_KEY = 4_000  # keys: up to here they are sorted, past it picked from all
 Condition = tuple[str, frozenset[Hashable]]
 """The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
@@ -25,7 +25,8 @@ Condition = tuple[str, frozenset[Hashable]]
 class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
-    A record meets all `conditions`. `where` tests a parsed record, for tables that stay small;
+    A record meets all `conditions`. `where` tests a parsed record, for tables that stay small, and
+    `sees` an id, where that depends on another table;
     `contains` maps a search text to what it must contain; `between` takes the values of a further
     sort order from inclusive to exclusive (None is open).
     """
@@ -33,6 +34,7 @@ class Query:
     conditions: list[Condition] = field(default_factory=list)
     contains: dict[str, str] = field(default_factory=dict)
     where: Callable[[Row], bool] | None = None
+    sees: Callable[[str], bool] | None = None
     between: tuple[str, Any, Any] | None = None
     since: int | None = None
     until: int | None = None
@@ -74,7 +76,7 @@ def _found(table: Table, query: Query) -> Search:
     """What matches, which is remembered until the next write: somebody who turns pages asks the
     same again.
     """
-    if query.contains or query.where is not None:
+    if query.contains or query.where is not None or query.sees is not None:
         return (yield from _find(table, query))
     asked = (
         frozenset(query.conditions),
@@ -102,7 +104,9 @@ def _find(table: Table, query: Query) -> Search:
         keys = keys[bisect_left(keys, max(query.since, 0) << BELOW_INSTANT) :]
     for name, wanted in query.contains.items():
         keys = yield from searched(table.views.parts[name].data, keys, wanted)
-    where = query.where
+    where, sees = query.where, query.sees
+    if sees is not None:
+        keys = yield from filtered(keys, lambda key: sees(table.rows[key].id))
     if where is not None:
         keys = yield from filtered(keys, lambda key: where(table.parse(table.rows[key])))
     if query.sort is None:
@@ -120,9 +124,9 @@ def _matching(table: Table, query: Query) -> Search:
     """
     conditions: list[list[Keys]] = []
     for name, values in query.conditions:
-        if name == "id":  # tens of thousands, where they are those of customers
+        if name == "id":
             keys = [table.keys[each] for each in values if each in table.keys]
-            conditions.append([(yield from _in_order(table, keys))])
+            conditions.append([(yield from _in_order(table, keys, len(keys)))])
         else:
             conditions.append([table.keys_with(name, value) for value in values])
     if query.between is not None:
@@ -131,8 +135,11 @@ def _matching(table: Table, query: Query) -> Search:
         return table.order
     conditions.sort(key=lambda lists: sum(map(len, lists)))
     first, *others = conditions
-    # sorting merges what is sorted already
-    keys = first[0] if len(first) == 1 else sorted(chain.from_iterable(first))
+    if len(first) == 1:
+        keys = first[0]
+    else:
+        yield
+        keys = sorted(chain.from_iterable(first))  # it merges what is sorted already
     for lists in others:
         keys = yield from _also_in(lists, keys)
     return keys
@@ -140,10 +147,7 @@ def _matching(table: Table, query: Query) -> Search:
 
 def _also_in(lists: list[Keys], keys: Keys) -> Search:
     """The keys that are in one of several lists."""
-    if len(keys) * len(lists) <= LOOKED_UP:
-        return [key for key in keys if any(contains(each, key) for each in lists)]
-    wanted = set(chain.from_iterable(lists))
-    return (yield from filtered(keys, wanted.__contains__))
+    return (yield from filtered(keys, lambda key: any(contains(each, key) for each in lists)))
 
 
 def _between(table: Table, name: str, low: Any, high: Any) -> Search:
@@ -154,14 +158,16 @@ def _between(table: Table, name: str, low: Any, high: Any) -> Search:
         start = bisect_left(order, (low,))
     if high is not None:
         stop = bisect_left(order, (high,))
-    return (yield from _in_order(table, [key for _, key in order[start:stop]]))
+    keys = (key for _, key in order[start:stop])
+    return (yield from _in_order(table, keys, stop - start))
 
 
-def _in_order(table: Table, keys: Keys) -> Search:
-    """Keys in the order of their creation."""
-    if len(keys) <= LOOKED_UP:
+def _in_order(table: Table, keys: Iterable[int], count: int) -> Search:
+    """So many keys, in the order of their creation."""
+    if count <= SORTED_BY_KEY:
         return sorted(keys)
-    return (yield from filtered(table.order, set(keys).__contains__))
+    wanted = yield from collected(keys)
+    return (yield from filtered(table.order, wanted.__contains__))
 
 
 def _sorted(table: Table, sort: str, keys: Keys) -> Search:
@@ -170,7 +176,7 @@ def _sorted(table: Table, sort: str, keys: Keys) -> Search:
     if len(keys) == len(table):
         return order
     if len(keys) > SORTED_OUTRIGHT:
-        wanted = set(keys)
+        wanted = yield from collected(keys)
         return (yield from filtered(order, lambda pair: pair[1] in wanted))
     values = [table.views.derive(table.parse(table.rows[key]))[sort] for key in keys]
     return sorted(zip(values, keys, strict=True))

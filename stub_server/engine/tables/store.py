@@ -1,6 +1,6 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -116,17 +116,6 @@ class Store:
             if ident in self.orders.members("customers", project):
                 return True
         return self.customers.is_in(ident, "made_by", [restriction(projects)])
-
-    def customers_of(self, projects: Collection[str]) -> Iterable[str]:
-        """The ids of the customers that such a key sees, each once."""
-        # A dict keeps their order, nearly that of their creation, in which they are soon sorted: a
-        # set would not.
-        found: dict[str, None] = {}
-        for key in self.customers.bucket("made_by", restriction(projects)):
-            found[self.customers.rows[key].id] = None
-        for project in projects:
-            found |= dict.fromkeys(self.orders.members("customers", project))
-        return found
 
     def has_copy_only(self, subscription: Body) -> bool:
         """Whether keys of a subscription's project see no more of its customer than what its first
