@@ -111,9 +111,12 @@ class Reader:
 
     def _fold(self, body: Body) -> None:
         """Fold a step, while all records fit: what a table does with others may take more time than
-        their length allows.
+        their length allows. Then the records of further steps are only checked.
         """
         if self._unfit():
+            for part in body.get("parts", ()):
+                for put in part.get("puts", ()):
+                    self._version(put)
             return
         step = self.step(body)
         if not self._unfit():
