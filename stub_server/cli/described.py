@@ -33,6 +33,7 @@ _TYPES = {
     "path": os.path.expanduser,
     "proxies": kinds.proxies,
     "rate": kinds.rate,
+    "secret": kinds.secret,
     "span": kinds.span,
     "store": kinds.store,
 }

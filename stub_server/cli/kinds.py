@@ -10,6 +10,8 @@ from ..core.clock import EARLIEST_START, LATEST_START, parse_iso
 from ..core.record import Body
 from .options import EXISTING, UserPath, json_argument
 
+_CHANGED = frozenset(' "\\%?')  # what addresses, forms or JSON write in another way, or end at
+
 
 def instant(text: str) -> int:
     """An RFC 3339 date-time with an offset, as milliseconds since 1970."""
@@ -42,6 +44,13 @@ def authorities(text: str) -> Path:
     except OSError:
         raise click.BadParameter(f"{file} has no certificate in PEM.") from None
     return file
+
+
+def secret(text: str) -> str:
+    """A key of the server, which is looked for, and redacted, wherever it is sent."""
+    if not text.isascii() or not text.isprintable() or not _CHANGED.isdisjoint(text):
+        raise click.BadParameter('it has ASCII characters alone, and no space, ", \\, % or ?.')
+    return text
 
 
 _UNITS = {"mo": "months", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
