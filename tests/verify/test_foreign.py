@@ -356,6 +356,24 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
     assert ("not-persisted", ["updatePlan"]) in [(each.kind, each.operations) for each in found]
 
 
+def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_create = is_for(request, "POST", "/v2/projects") and isinstance(body, dict)
+        if is_create and body.get("logo_url", "") is None:
+            said = {"message": "Invalid.", "details": [{"field": "logo_url", "is": "null"}]}
+            return Answer(422, _OF_JSON, orjson.dumps(said))
+        answer = await ask(request)
+        return rewritten(answer, shown) if answer.status < 300 else answer
+
+    def shown(it: Json) -> Json:
+        return it | {"logo_url": "https://example.com/a.png"} if "creatorId" in it else it
+
+    kinds = [each.kind for each in divergences(act, only=("createProject",))]
+    assert "stricter" in kinds
+    assert "demanded" not in kinds
+
+
 def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         if is_for(request, "GET", "/v2/plans"):
