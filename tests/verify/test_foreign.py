@@ -410,6 +410,22 @@ def test_a_key_that_has_expired_is_refused() -> None:
     assert [("auth", ["createApiKey"])] == [(each.kind, each.operations) for each in found]
 
 
+def test_a_scope_that_a_key_has_lost_opens_nothing() -> None:
+    used: set[str | None] = set()
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer, key = await ask(request), dict(request.headers).get("authorization")
+        if not is_for(request, "GET", "/v2/projects"):
+            return answer
+        if answer.status == 200:
+            used.add(key)
+        is_lost = json_of(answer).get("code") == "insufficient_scope" and key in used
+        return await ask(await as_owner(request, ask)) if is_lost else answer
+
+    found = divergences(act, only=("updateApiKey",))
+    assert [("scope", ["updateApiKey"])] == [(each.kind, each.operations) for each in found]
+
+
 def test_a_record_that_another_merchant_can_read_is_named() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         is_other = dict(request.headers).get("authorization") == "Bearer of another merchant"
