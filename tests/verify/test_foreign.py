@@ -374,6 +374,26 @@ def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None
     assert "demanded" not in kinds
 
 
+def test_what_a_limited_key_may_create_is_seen_where_a_creation_demands_more() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body, price = json_of(request), None
+        if is_for(request, "POST", "/v2/plans") and isinstance(body, dict):
+            price = body.pop("price", None)
+            request = with_json(request, body)
+        answer = await ask(request)
+        if json_of(answer).get("code") != "project_not_allowed":
+            return rewritten(answer, priced) if answer.status < 300 else answer
+        if price is None:
+            return Answer(422, _OF_JSON, b'{"message": "price is required of a key"}')
+        return await ask(await as_owner(request, ask))
+
+    def priced(it: Json) -> Json:
+        return it | {"price": 49.9} if "trial_period_days" in it and "id" in it else it
+
+    found = divergences(act, only=("createPlan",))
+    assert ("scope", ["createPlan"]) in [(each.kind, each.operations) for each in found]
+
+
 def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         if is_for(request, "GET", "/v2/plans"):

@@ -175,7 +175,8 @@ class Walk:
         answer = await self._ask(probe, requests[0])
         began = monotonic()
         twin = Answer(probe.expects) if probe.expects else await self._fork.send(requests[1])
-        while twin.is_success and await self._demands(probe, requests[0], answer):
+        is_whole = twin.is_success or twin.status == 403
+        while is_whole and await self._demands(probe, requests[0], answer):
             requests[0] = self._request(probe, 0)
             answer = await self._ask(probe, requests[0])
         if {code_of(answer.json()), code_of(twin.json())} & _FULL:  # one has made more
