@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from stub_server.tools.verify.catalogue import body_of
 from stub_server.tools.verify.exchange import Answer, Request
 from stub_server.tools.verify.findings import Divergence
 from stub_server.tools.verify.outcome import of_run
@@ -392,6 +393,8 @@ def test_what_a_limited_key_may_create_is_seen_where_a_creation_demands_more() -
 
     found = divergences(act, only=("createPlan",))
     assert ("scope", ["createPlan"]) in [(each.kind, each.operations) for each in found]
+    (demanded,) = [each for each in found if each.kind == "demanded"]
+    assert demanded.shown.pointer == body_of(document().operations["createPlan"])
 
 
 def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
