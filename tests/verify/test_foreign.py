@@ -255,6 +255,41 @@ def test_a_deleted_record_that_can_be_updated_is_not_deleted() -> None:
     assert [("not-deleted", ["updateProject"])] == [(it.kind, it.operations) for it in found]
 
 
+def test_a_deleted_record_that_is_listed_is_told_once() -> None:
+    first = {"id": "ffffffff-ffff-4fff-8fff-ffffffffffff", "name": "Deleted before"}
+    gone: list[Json] = []
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        read = await ask(await as_owner(own("GET", request.path), ask))
+        answer = await ask(request)
+        if is_for(request, "DELETE", "/v2/products/{productId}") and answer.status == 200:
+            gone.append(json_of(read)["product"])
+        if not is_for(request, "GET", "/v2/products") or answer.status != 200:
+            return answer
+        shown = json_of(answer)
+        if "projectId=" in request.query:
+            shown["products"] += [it for it in gone if it["projectId"] in request.query]
+        elif shown["products"]:
+            shown["products"].insert(0, shown["products"][-1] | first)
+        return with_body(answer, orjson.dumps(shown))
+
+    found = divergences(act, only=("Products",))
+    assert ("not-deleted", ["deleteProduct"]) in [(it.kind, it.operations) for it in found]
+    assert "stricter" not in [each.kind for each in found]
+
+
+def test_what_is_not_stored_is_not_told_again_as_what_is_not_checked() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "POST", "/v2/plans") and isinstance(body, dict):
+            request = with_json(request, body | {"amount": 10.01})
+        return await ask(request)
+
+    kinds = {each.kind for each in divergences(act, only=("createPlan",))}
+    assert "not-persisted" in kinds
+    assert not {"laxer", "incomplete"} & kinds
+
+
 def test_a_move_that_is_refused_is_told_once() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         if not is_for(request, "POST", "/v2/projects/{projectId}/activate"):
