@@ -208,12 +208,11 @@ class Ledger:
     def _name(self, finding: Finding) -> str:
         """What a title names of a finding beside its operation."""
         if finding.kind == "lifecycle":
-            is_move = finding.group == "transitions"
-            move = finding.tries.removeprefix(f"{finding.operation} ") if is_move else ""
+            move = finding.tries.removeprefix(f"{finding.operation} ")
             is_refused = finding.target.status >= 400
             if is_refused is (finding.expected.status >= 400):
                 return move
-            return f"{move} {'(refused)' if is_refused else '(allowed)'}".strip()
+            return f"{move} {'(refused)' if is_refused else '(allowed)'}"
         return finding.place or self._member(finding).removeprefix("?")
 
     def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:
