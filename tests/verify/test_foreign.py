@@ -290,6 +290,16 @@ def test_what_is_not_stored_is_not_told_again_as_what_is_not_checked() -> None:
     assert not {"laxer", "incomplete"} & kinds
 
 
+def test_what_is_where_nothing_belongs_is_told_once() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        is_gone = is_for(request, "DELETE", "/v2/projects/{projectId}") and answer.status == 200
+        return rewritten(answer, lambda it: it or {"deleted": True}) if is_gone else answer
+
+    found = divergences(act, only=("deleteProject",))
+    assert ["schema"] == [each.kind for each in found]
+
+
 def test_a_move_that_is_refused_is_told_once() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         if not is_for(request, "POST", "/v2/projects/{projectId}/activate"):
