@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from stub_server.tools.verify.catalogue import body_of
 from stub_server.tools.verify.exchange import Answer, Request
 from stub_server.tools.verify.findings import Divergence
 from stub_server.tools.verify.outcome import of_run
@@ -254,6 +255,51 @@ def test_a_deleted_record_that_can_be_updated_is_not_deleted() -> None:
     assert [("not-deleted", ["updateProject"])] == [(it.kind, it.operations) for it in found]
 
 
+def test_a_deleted_record_that_is_listed_is_told_once() -> None:
+    first = {"id": "ffffffff-ffff-4fff-8fff-ffffffffffff", "name": "Deleted before"}
+    gone: list[Json] = []
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        read = await ask(await as_owner(own("GET", request.path), ask))
+        answer = await ask(request)
+        if is_for(request, "DELETE", "/v2/products/{productId}") and answer.status == 200:
+            gone.append(json_of(read)["product"])
+        if not is_for(request, "GET", "/v2/products") or answer.status != 200:
+            return answer
+        shown = json_of(answer)
+        if "projectId=" in request.query:
+            shown["products"] += [it for it in gone if it["projectId"] in request.query]
+        elif shown["products"]:
+            shown["products"].insert(0, shown["products"][-1] | first)
+        return with_body(answer, orjson.dumps(shown))
+
+    found = divergences(act, only=("Products",))
+    assert ("not-deleted", ["deleteProduct"]) in [(it.kind, it.operations) for it in found]
+    assert "stricter" not in [each.kind for each in found]
+
+
+def test_what_is_not_stored_is_not_told_again_as_what_is_not_checked() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, "POST", "/v2/plans") and isinstance(body, dict):
+            request = with_json(request, body | {"amount": 10.01})
+        return await ask(request)
+
+    kinds = {each.kind for each in divergences(act, only=("createPlan",))}
+    assert "not-persisted" in kinds
+    assert not {"laxer", "incomplete"} & kinds
+
+
+def test_what_is_where_nothing_belongs_is_told_once() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        is_gone = is_for(request, "DELETE", "/v2/projects/{projectId}") and answer.status == 200
+        return rewritten(answer, lambda it: it or {"deleted": True}) if is_gone else answer
+
+    found = divergences(act, only=("deleteProject",))
+    assert ["schema"] == [each.kind for each in found]
+
+
 def test_a_move_that_is_refused_is_told_once() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         if not is_for(request, "POST", "/v2/projects/{projectId}/activate"):
@@ -315,7 +361,8 @@ def test_an_instant_that_is_early_says_by_how_much() -> None:
 
     found = divergences(showing(early, "/v2/customers"), only=("createCustomer",))
     assert any("updatedAt has a time" in each.title for each in found)
-    assert any("earlier than the contract's" in each.title for each in found)
+    said = "earlier than the contract's, not the time that the contract gives"
+    assert any(said in each.title for each in found)
 
 
 def test_a_text_that_an_update_cannot_empty_is_named() -> None:
@@ -356,6 +403,46 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
     assert ("not-persisted", ["updatePlan"]) in [(each.kind, each.operations) for each in found]
 
 
+def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_create = is_for(request, "POST", "/v2/projects") and isinstance(body, dict)
+        if is_create and body.get("logo_url", "") is None:
+            said = {"message": "Invalid.", "details": [{"field": "logo_url", "is": "null"}]}
+            return Answer(422, _OF_JSON, orjson.dumps(said))
+        answer = await ask(request)
+        return rewritten(answer, shown) if answer.status < 300 else answer
+
+    def shown(it: Json) -> Json:
+        return it | {"logo_url": "https://example.com/a.png"} if "creatorId" in it else it
+
+    kinds = [each.kind for each in divergences(act, only=("createProject",))]
+    assert "stricter" in kinds
+    assert "demanded" not in kinds
+
+
+def test_what_a_limited_key_may_create_is_seen_where_a_creation_demands_more() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body, price = json_of(request), None
+        if is_for(request, "POST", "/v2/plans") and isinstance(body, dict):
+            price = body.pop("price", None)
+            request = with_json(request, body)
+        answer = await ask(request)
+        if json_of(answer).get("code") != "project_not_allowed":
+            return rewritten(answer, priced) if answer.status < 300 else answer
+        if price is None:
+            return Answer(422, _OF_JSON, b'{"message": "price is required of a key"}')
+        return await ask(await as_owner(request, ask))
+
+    def priced(it: Json) -> Json:
+        return it | {"price": 49.9} if "trial_period_days" in it and "id" in it else it
+
+    found = divergences(act, only=("createPlan",))
+    assert ("scope", ["createPlan"]) in [(each.kind, each.operations) for each in found]
+    (demanded,) = [each for each in found if each.kind == "demanded"]
+    assert demanded.shown.pointer == body_of(document().operations["createPlan"])
+
+
 def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         if is_for(request, "GET", "/v2/plans"):
@@ -390,6 +477,22 @@ def test_a_key_that_has_expired_is_refused() -> None:
 
     found = divergences(act, only=("createApiKey",))
     assert [("auth", ["createApiKey"])] == [(each.kind, each.operations) for each in found]
+
+
+def test_a_scope_that_a_key_has_lost_opens_nothing() -> None:
+    used: set[str | None] = set()
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer, key = await ask(request), dict(request.headers).get("authorization")
+        if not is_for(request, "GET", "/v2/projects"):
+            return answer
+        if answer.status == 200:
+            used.add(key)
+        is_lost = json_of(answer).get("code") == "insufficient_scope" and key in used
+        return await ask(await as_owner(request, ask)) if is_lost else answer
+
+    found = divergences(act, only=("updateApiKey",))
+    assert [("scope", ["updateApiKey"])] == [(each.kind, each.operations) for each in found]
 
 
 def test_a_record_that_another_merchant_can_read_is_named() -> None:

@@ -195,3 +195,13 @@ def test_what_is_answered_with_other_statuses_everywhere_says_with_which() -> No
     found.append(replace(other, target=Said(410, "gone")))
     (only,) = ledger(found, operations).divergences()
     assert only.title.startswith("everywhere: answered 400, not 404; 410, not 404: createCustomer")
+
+
+def test_what_both_sides_do_otherwise_is_named_whatever_found_it() -> None:
+    removal = {"group": "setup", "tries": "delete the plan", "expected": Said(409, "")}
+    found = [
+        finding("lifecycle", "deletePlan", target=Said(200, ""), **removal),
+        finding("lifecycle", "deleteProject", target=Said(200, ""), **removal),
+    ]
+    [one] = divergences(found)
+    assert "deletePlan delete the plan (allowed)" in one.title

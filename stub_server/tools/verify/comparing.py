@@ -185,7 +185,7 @@ class Comparing:
             side = "later" if late > 0 else "earlier"
             size = timedelta(seconds=round(abs(late)))
             got = Words(f"a time {size} {side} than the contract's")
-            yield Difference(place, Words("the time of the change"), got)
+            yield Difference(place, Words("the time that the contract gives"), got)
 
 
 def _attributed(

@@ -22,6 +22,8 @@ GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 Rows = dict[str, dict[str, str]]
 """By operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`."""
 LONGEST = 300  # characters of an excerpt
+LISTED = "a record of the list"
+"""What is tried with each of the first records of a list."""
 _MOST_NAMES = 5
 
 

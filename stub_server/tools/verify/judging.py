@@ -109,6 +109,8 @@ class Judge:
         about, pointer = probe.about, probe.pointer
         if kind in ("wrong-status", "error-code"):
             pointer = pointer_of(about, "responses")
+        elif kind == "demanded":
+            pointer = body_of(about)
         elif kind == "lifecycle":  # which request has found it says no more
             pointer = pointer_of(about)
         place, _, tries = probe.learns.rpartition(": ")

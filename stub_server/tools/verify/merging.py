@@ -12,7 +12,7 @@ from ...contract.pointers import below, canonical, located
 from ...contract.source import unescaped
 from ...settings import Overlays
 from .conformity import Conformity, words
-from .findings import CLASSES, GROUPS, SEVERITY, Divergence, Finding, Report, listed
+from .findings import CLASSES, GROUPS, LISTED, SEVERITY, Divergence, Finding, Report, listed
 from .showing import Showing
 from .where import Where
 
@@ -21,6 +21,7 @@ EVERYWHERE = "everywhere"
 _FEWEST = 3
 _MISSING = "missing-operation"
 STRICT = ("refused-creation", "stricter")
+_OF_BODIES = ("laxer", "incomplete", "stricter")
 _CAUSES = {"laxer": ("filter", "sort"), "schema": ("not-persisted",)}
 """The classes by which something is reported of a parameter or a member, by those that follow."""
 # statuses that show an operation: a 404 may be like that of an unknown path
@@ -122,9 +123,9 @@ class Ledger:
     def _settled(self) -> Iterator[Finding]:
         """The findings by what all of them together show.
 
-        What a list ignores it does not check, and what is not stored answers lack: that is not said
-        again. What is refused in the words of a move, or of a stricter check, is refused for that
-        reason.
+        What a list ignores it does not check, and what is not stored answers lack and bodies are
+        not checked for; what is deleted and listed cannot be read: that is not said again. What is
+        refused in the words of a move, or of a stricter check, is refused for that reason.
         """
         moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
         strict = {_refusal(each) for each in self.findings if each.kind in STRICT}
@@ -135,20 +136,31 @@ class Ledger:
         opened = {each.operation for each in self.findings if each.kind == "auth"}
         of_members = filter(self._member, self.findings)
         reported = {(each.kind, *self._subject(each)) for each in of_members}
+        gone = {self._tag(each) for each in self.findings if each.kind == "not-deleted"}
+        lost = {self._written(each) for each in self.findings if each.kind == "not-persisted"}
         for each in self.findings:
             is_missing = each.operation in missing
             is_opened = each.kind == "scope" and each.operation in opened
             is_known = each.target.excerpt and _refusal(each) in repeated.get(each.kind, ())
             subject = self._subject(each)
             is_reported = any((kind, *subject) in reported for kind in _CAUSES.get(each.kind, ()))
+            is_unread = each.tries == LISTED and each.target.status == 404
+            is_gone = is_unread and self._tag(each) in gone
+            member = self._written(each)
+            is_lost = each.kind in _OF_BODIES and member[1] and member in lost
             if each.kind == "schema":  # of what is there, the schema says more
                 is_reported = is_reported and each.pointer.endswith(f"/properties/{subject[1]}")
-            if is_missing is (each.kind == _MISSING) and not (is_opened or is_known or is_reported):
+            is_told = is_opened or is_known or is_reported or is_gone or is_lost
+            if is_missing is (each.kind == _MISSING) and not is_told:
                 yield each
 
     def _subject(self, finding: Finding) -> tuple[str, str]:
         """The kind of records and the parameter or member that a finding is about."""
         return self._tag(finding), self._member(finding)
+
+    def _written(self, finding: Finding) -> tuple[str, str]:
+        """The operation and the member that a finding is about."""
+        return finding.operation, self._member(finding) or finding.place
 
     def _tag(self, finding: Finding) -> str:
         operation = self.document.operations.get(finding.operation)
@@ -196,12 +208,11 @@ class Ledger:
     def _name(self, finding: Finding) -> str:
         """What a title names of a finding beside its operation."""
         if finding.kind == "lifecycle":
-            is_move = finding.group == "transitions"
-            move = finding.tries.removeprefix(f"{finding.operation} ") if is_move else ""
+            move = finding.tries.removeprefix(f"{finding.operation} ")
             is_refused = finding.target.status >= 400
             if is_refused is (finding.expected.status >= 400):
                 return move
-            return f"{move} {'(refused)' if is_refused else '(allowed)'}".strip()
+            return f"{move} {'(refused)' if is_refused else '(allowed)'}"
         return finding.place or self._member(finding).removeprefix("?")
 
     def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:

@@ -19,7 +19,7 @@ from .catalogue import Resource
 from .conformity import said
 from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
-from .journeys.records import expires, remembers, transitions, unique
+from .journeys.records import expires, loses, remembers, transitions, unique
 from .journeys.refusing import refuses
 from .judging import Run
 from .options import Options
@@ -174,6 +174,7 @@ class Runner(Run):
             yield from transitions(builder, kind)
             if kind.key == "apiKeyId":  # last: the backend alone counts this use of a key
                 yield expires(builder, kind)
+                yield loses(builder, kind)
 
 
 def _cancel_on_signals() -> None:

@@ -17,7 +17,7 @@ from ...core.record import Body
 from .catalogue import entries_of, is_list, leave_out, leaves, pointer_of, record_of
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer, code_of
-from .findings import Finding
+from .findings import Finding, cut
 from .judging import INVALID, Judge, Run
 from .probes import (
     GIVEN,
@@ -175,7 +175,8 @@ class Walk:
         answer = await self._ask(probe, requests[0])
         began = monotonic()
         twin = Answer(probe.expects) if probe.expects else await self._fork.send(requests[1])
-        while twin.is_success and await self._demands(probe, requests[0], answer):
+        is_whole = twin.is_success or twin.status == 403
+        while is_whole and await self._demands(probe, requests[0], answer):
             requests[0] = self._request(probe, 0)
             answer = await self._ask(probe, requests[0])
         if {code_of(answer.json()), code_of(twin.json())} & _FULL:  # one has made more
@@ -223,10 +224,12 @@ class Walk:
         says = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
         known, sent = self._run.document.schema(made.schema), self._run.demanded[operation.id]
         unknown = entry.keys() - known["properties"].keys() - sent.keys()
+        unknown -= self._builder.properties(operation).keys()
         names = sorted(unknown.intersection(says))
         if names:
             sent |= {name: entry[name] for name in names}
             values = ", ".join(self._run.showing.value(name, entry[name]) for name in names)
+            values = cut(values, 80)
             title = f"demands {', '.join(names)}, which the contract lacks: verify sent {values}"
             flaw = Flaw("demanded", f"{title} from then on", "a body of the contract is accepted")
             self._run.findings.append(self._judge.flaw(flaw, probe, Exchange(request, answer)))

@@ -13,6 +13,7 @@ from ....contract.pointers import below
 from ....contract.source import Json
 from ..catalogue import Resource, entries_of, is_list, part_about, queried, role_of
 from ..comparing import folded, is_number
+from ..findings import LISTED
 from ..probes import (
     OTHER,
     QUIET,
@@ -259,12 +260,11 @@ def _records(builder: Builder, listing: Operation, resource: Resource, known: li
     for found in sorted(known, key=_figures, reverse=True)[:_EACH]:
         ident = str(found["id"])
         for about in builder.reads_about(resource):
-            learns = "a record of the list"
             path = builder.path(about, **{resource.key: quote(ident, safe="")})
             for _ in range(_TIMES):  # others may change it meanwhile
                 seen = yield builder.probe(listing, QUIET, "a list", query=_ALL, expects=200)
                 entries = {str(each["id"]): each for each in entries_of(seen.target.json())}
-                seen = yield builder.probe(about, "accepts", learns, path=path, expects=200)
+                seen = yield builder.probe(about, "accepts", LISTED, path=path, expects=200)
                 flaws = [*_differing(entries.get(ident, {}), seen.target.json(), about)]
                 if not flaws:
                     break

@@ -8,7 +8,7 @@ from ....contract.pointers import below
 from ....core.clock import SECOND, iso
 from ..catalogue import Resource, body_of, pointer_of, record_of
 from ..comparing import instant_of
-from ..probes import Builder, Journey, Probe, Seen
+from ..probes import Builder, Journey, Probe, Seen, placeholder
 from .listing import narrowing
 
 _VALID = 3.0  # seconds of a key
@@ -101,6 +101,30 @@ def expires(builder: Builder, keys: Resource) -> Journey:
             suspect="auth",
             expects=401,
         )
+
+
+def loses(builder: Builder, keys: Resource) -> Journey:
+    """A scope that an update takes from a key is gone, also if the key was used before."""
+    update, role = keys.update, f"{keys.role} changed"
+    if update is None or not builder.may(update):
+        return
+    every, credential = builder.assignable(), f"{role} secret"
+    kept = [each for each in every if each != "projects:read"]
+    where = below(body_of(update), "properties", "scopes")
+    listing = builder.document.operations["listProjects"]
+    yield builder.make(keys, role, scopes=every)
+    yield builder.probe(listing, "accepts", "a key with every scope", credential=credential)
+    path = keys.at(placeholder(role))
+    yield builder.write(update, {"scopes": kept}, "scopes", where, path=path, keeps=True)
+    yield builder.probe(
+        listing,
+        "rejects",
+        "a key that has lost projects:read",
+        where,
+        about=update,
+        credential=credential,
+        suspect="scope",
+    )
 
 
 def _created(seen: Seen) -> float:
