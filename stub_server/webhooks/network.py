@@ -8,7 +8,7 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -262,6 +262,11 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+async def beside(exchanging: Coroutine[Any, Any, Received]) -> Received:
+    """Wait for an exchange in that loop."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(exchanging, _loop()))
+
+
 async def exchange(
     delivery: Delivery,
     headers: HeaderPairs,
@@ -274,19 +279,6 @@ async def exchange(
 
     Where only the head of the answer comes in time, the head is the answer.
     """
-    exchanging = _exchange(delivery, headers, timeout, local=local, cacert=cacert)
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(exchanging, _loop()))
-
-
-async def _exchange(
-    delivery: Delivery,
-    headers: HeaderPairs,
-    timeout: float,
-    *,
-    local: bool,
-    cacert: Path | None,
-) -> Received:
-    """The exchange itself, in its own event loop. Raises Failed."""
     is_secure = delivery.url[:6].lower() == "https:"
     context, response, received = None, None, b""
     if is_secure:

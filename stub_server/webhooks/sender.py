@@ -70,9 +70,10 @@ class Sender:
         self, delivery: Delivery, headers: HeaderPairs, timeout: float
     ) -> tuple[int, dict[str, str], str]:
         """Raises Failed."""
-        from .network import exchange  # not needed by a server that sends nothing
+        from .network import beside, exchange  # not needed by a server that sends nothing
 
-        return await exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
+        sent = exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
+        return await beside(sent)
 
 
 def retry_after(text: str | None, now: int) -> int | None:
