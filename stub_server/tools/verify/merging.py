@@ -150,8 +150,8 @@ class Ledger:
             is_lost = each.kind in _OF_BODIES and member[1] and member in lost
             if each.kind == "schema":  # of what is there, the schema says more
                 is_reported = is_reported and each.pointer.endswith(f"/properties/{subject[1]}")
-            is_told = is_opened or is_known or is_reported or is_gone or is_lost
-            if is_missing is (each.kind == _MISSING) and not is_told:
+            follows = is_opened or is_known or is_reported or is_gone or is_lost
+            if is_missing is (each.kind == _MISSING) and not follows:
                 yield each
 
     def _subject(self, finding: Finding) -> tuple[str, str]:
