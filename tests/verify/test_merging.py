@@ -198,10 +198,7 @@ def test_what_is_answered_with_other_statuses_everywhere_says_with_which() -> No
 
 
 def test_what_both_sides_do_otherwise_is_named_whatever_found_it() -> None:
-    removal = {"group": "setup", "tries": "delete the plan", "expected": Said(409, "")}
-    found = [
-        finding("lifecycle", "deletePlan", target=Said(200, ""), **removal),
-        finding("lifecycle", "deleteProject", target=Said(200, ""), **removal),
-    ]
-    [one] = divergences(found)
+    removal = replace(finding("lifecycle", "deletePlan"), group="setup", tries="delete the plan")
+    removal = replace(removal, target=Said(200, ""), expected=Said(409, ""))
+    [one] = divergences([removal, replace(removal, operation="deleteProject")])
     assert "deletePlan delete the plan (allowed)" in one.title
