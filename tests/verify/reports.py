@@ -94,7 +94,11 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
 def of_every_class() -> list[Finding]:
     """One finding of each class."""
     found = [finding(kind, title=f"a {kind} divergence") for kind in CLASSES]
-    alone = {"missing-operation": "getApiInfo", "scope": "getMerchantByPublicKey"}
+    alone = {
+        "missing-operation": "getApiInfo",
+        "scope": "getMerchantByPublicKey",
+        "not-persisted": "updateCustomer",
+    }
     alone |= dict.fromkeys(("laxer", "schema"), "createPlan")
     return [
         replace(each, operation=alone.get(each.kind, each.operation), target=Said(404, each.kind))
