@@ -49,7 +49,7 @@ def authorities(text: str) -> Path:
 def secret(text: str) -> str:
     """A key of the server, which is looked for, and redacted, wherever it is sent."""
     if not text.isascii() or not text.isprintable() or not _CHANGED.isdisjoint(text):
-        raise click.BadParameter('it has ASCII characters alone, and no space, ", \\, % or ?.')
+        raise click.BadParameter('use printable ASCII characters other than space, ", \\, % and ?.')
     return text
 
 

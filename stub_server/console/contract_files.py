@@ -87,12 +87,15 @@ class File:
         url = work.server.settings.url.encode()
         accepted = work.request.headers.get(b"accept-encoding", b"").decode("latin-1")
         is_packed = parse_accept_header(accepted).quality("gzip") > 0
+        asked = work.request.headers.get(b"if-none-match", b"")
 
         def make() -> tuple[bytes, bytes]:
-            """The body and its digest."""
+            """The body and its digest; it is packed only if it is sent."""
             text = self._of_sandbox(part, url, url + prefix, found)
             digest = hashlib.sha256(text).hexdigest()[:32].encode()
-            return _packed(text) if is_packed else text, digest
+            if is_packed and digest not in asked:
+                text = _packed(text)
+            return text, digest
 
         with work.server.waiting.take(work.sandbox.name, for_anybody=True):
             body, digest = await _MAKING.beside(make)
@@ -102,7 +105,6 @@ class File:
             (b"etag", etag),
             (b"cache-control", b"private, no-cache"),
         ]
-        asked = work.request.headers.get(b"if-none-match", b"")
         if digest in asked or asked == b"*":
             return Answer(304, headers)
         if is_packed:

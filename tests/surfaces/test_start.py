@@ -103,8 +103,8 @@ ANY_TEXT = {"STUB_CORS_ORIGIN", "STUB_ADMIN_KEY", "STUB_JWT_SECRET"}
 
 WRONG = {
     "port-beyond": Wrong(["--port", "99999"], "99999 is not in the range 0<=x<=65535"),
-    "admin-key-question-mark": Wrong(["--admin-key", "quem?sou-eu"], "no space"),
-    "admin-key-not-ascii": Wrong(["--admin-key", "não-é-segura"], "ASCII characters alone"),
+    "admin-key-question-mark": Wrong(["--admin-key", "quem?sou-eu"], "other than space"),
+    "admin-key-not-ascii": Wrong(["--admin-key", "não-é-segura"], "printable ASCII"),
     "now-no-instant": Wrong(["--now", "tomorrow"], "2026-11-20T14:32:05Z"),
     "now-without-an-offset": Wrong(["--now", "2026-11-20T14:32:05"], "offset"),
     "now-too-early": Wrong(["--now", "1969-12-31T23:59:59Z"], "between 1970 and 8999"),
