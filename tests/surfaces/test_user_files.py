@@ -28,6 +28,12 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
+LONG = f"x: [&a {'x' * 100_000}{', *a' * 20_000}]\n"
+REPEATED = (
+    "merchant: { name: A, city: B }\nrecords: { customers: [ &a { repeat: x, length: 1.0e+5 }"
+)
+REPEATED += ", *a" * 100_000 + " ] }\n"
+WIDE = "merchant: { name: A, city: B }\nprojects:\n" + "- { x: 1 }\n" * 100_000
 GROWING = HEAD + "  - { target: $.x-more, copy: $.components }\n".join(
     ["  - { target: $, update: { x-more: {} } }\n", "", "", *[""] * 80]
 ).replace("$.x-more, copy: $.components", "$.components.schemas, copy: $.components")
@@ -120,13 +126,16 @@ def started(path: Path) -> subprocess.CompletedProcess[str]:
     [
         ("[" * 200_000, ":1: is nested deeper than 100 levels"),
         (BOMB, ": has more than 1,000,000 values"),
+        (LONG, ": has more than 10,485,760 characters"),
+        (REPEATED, ":1: (root): writes out more than 10,485,760 characters"),
+        (WIDE, ":1: (root): is no Scenario, and has more than 20,000 values"),
         ("x" * (10 * 1024 * 1024 + 1), ": is larger than 10 MB, the most that is read"),
         (
             "merchant: { name: A, city: B }\nscale: 1000\ncustomers: 100000\n",
             ":3: customers: times scale is 100000000; ",
         ),
     ],
-    ids=["deep", "bomb", "large", "crowd"],
+    ids=["deep", "bomb", "long", "repeated", "wide", "large", "crowd"],
 )
 def test_a_scenario_that_would_hurt_is_refused_in_one_line(
     tmp_path: Path, text: str, reason: str
