@@ -246,7 +246,7 @@ def _reason(error: Any) -> str:
 def _length(value: Any) -> float:
     """How many characters a value is written out to, if `expand` does so."""
     length = value.get("length") if isinstance(value, dict) and "repeat" in value else 0
-    return max(0, length) if isinstance(length, (int, float)) else 0
+    return min(max(0, length), 100_000) if isinstance(length, (int, float)) else 0
 
 
 def expand(node: Node) -> Any:
