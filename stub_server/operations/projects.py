@@ -54,7 +54,7 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
     return _reply(work, row.record, "Project updated.")
 
 
-async def delete_project(work: Work, ident: str) -> Reply:
+async def delete_project(work: Work, ident: str) -> Body:
     store = work.store
     late = await work.in_slices(closing.payable_late(store, "projectId", ident, work.now))
     row = _open(work, ident)
@@ -68,7 +68,7 @@ async def delete_project(work: Work, ident: str) -> Reply:
     work.draft.emit_move(row, moved)
     resources.clear_project(work.draft, ident)
     work.draft.drop(row)
-    return reply.value({"error": False, "data": {}, "message": "Project deleted."})
+    return {"error": False, "data": {}, "message": "Project deleted."}
 
 
 def update_project_status(work: Work, ident: str, body: Body) -> Reply:
@@ -89,7 +89,7 @@ def archive_project(work: Work, ident: str, body: Body) -> Reply:
     return _move(work, ident, "archived", body)
 
 
-async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
+async def get_project_stats(work: Work, ident: str, query: Body) -> Body:
     store = work.store
     archived = _open(work, ident).status == "archived"
     lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
@@ -122,7 +122,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
         "top_plans": orders.top_plans(store.plans.peek),
         "generated_at": generated_at,
     }
-    return reply.value({"error": False, "data": {"stats": stats}, "message": "Project statistics."})
+    return {"error": False, "data": {"stats": stats}, "message": "Project statistics."}
 
 
 def _added_up(orders: Table, ident: str, fold: OrderFold) -> Sliced[OrderFold]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp_types import CallToolResult
 
 from stub_server.app import contracts, data_dir
 from stub_server.tools.mcp.tools import function_of, tools
@@ -254,10 +253,6 @@ def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
         )
         listed = text_of(await agent("call_api", operation="listSubscriptions", query={"limit": 1}))
         assert ('"amount": ' in listed, "Next: orders" in listed) == (True, False)
-        control = await agent("call_api", operation="cancelSubscription")
-        assert "a control of the sandbox, POST /subscriptions/{subscriptionId}/cancel, " in text_of(
-            control
-        )
         assert (
             "persona"
             in text_of(await agent("read_docs", page="createPersona")).partition("nearest")[2]
@@ -342,13 +337,11 @@ def test_results_leave_nothing_to_guess(live: Live) -> None:
             assert found["pages"][0].endswith("/docs/getCredentials.md"), found
         order = shown_call(await agent("start"))
         order["body"]["metadata"] = {"cart": "c-17"}
-        placed = await agent("call_api", **order)
+        await agent("call_api", **order)
         request = {"operationId": "createPixOrder", "body": {"metadata": {"cart": "c-17"}}}
         once = {"request": request, "times": {"exactly": 1}}
         verified = await agent("requests", action="verify", **once)
         assert facts_of(verified).get("ok") is True, text_of(verified)
-        wrong = await agent("call_api", operation="getOrder", params={"orderId": _code(placed)})
-        assert f"orders {{action: show, order: {_code(placed)}}}" in text_of(wrong)
         customers = await agent("call_api", operation="listCustomers", query={"limit": 1})
         assert re.search(r'"document": "[0-9]+"', text_of(customers))
         assert "subscription" in facts_of(await agent("orders", action="pay"))
@@ -447,7 +440,3 @@ def test_certificates_and_messages_are_whole(live: Live) -> None:
 
 def _first(text: str) -> str:
     return text.partition("\n")[0]
-
-
-def _code(placed: CallToolResult) -> str:
-    return str(facts_of(placed)["code"])

@@ -8,7 +8,6 @@ from ...core.problem import Conflict, Invalid, Limited, detail
 from ...core.record import Body
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
-from ...server import reply
 from ...server.journal.recordable import chosen, line
 from ...server.reply import Reply, Streamed
 from ...server.sandboxes.entry import Entry
@@ -98,7 +97,7 @@ async def _pieces(file: IO[bytes]) -> AsyncGenerator[bytes]:
             yield piece
 
 
-async def import_sandbox(work: Work, query: Body) -> Reply:
+async def import_sandbox(work: Work, query: Body) -> Body:
     """A file that cannot be used changes nothing."""
     try:
         entry, replaced = await work.sandboxes.import_(
@@ -108,7 +107,7 @@ async def import_sandbox(work: Work, query: Body) -> Reply:
         details = [_detail(error, reason) for reason in error.reasons]
         raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
     work.move_to(entry.sandbox)
-    return reply.value({"sandbox": shown(work, entry), "replaced": replaced})
+    return {"sandbox": shown(work, entry), "replaced": replaced}
 
 
 def _detail(error: BadFile, reason: str) -> dict[str, str]:

@@ -6,8 +6,9 @@
 import re
 from contextlib import suppress
 
+from ...core.record import Body
 from ...server.request import CONTROL
-from .session import Json, Refused, Session, Wrong
+from .session import Refused, Session, Wrong
 from .texts import Result
 
 _LONGEST = 5_000  # bytes of a page that are shown unless all of it is asked for
@@ -60,7 +61,7 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
     )
 
 
-async def _found(session: Session, query: str, limit: int) -> list[Json]:
+async def _found(session: Session, query: str, limit: int) -> list[Body]:
     """What the guide finds; nothing without words, for which it answers its index."""
     answer = await session.page("/guide", "application/json", q=query, limit=limit)
     return answer.json["results"] if answer.json else []
