@@ -116,8 +116,7 @@ def update_api_key(work: Work, ident: str, body: Body) -> Reply:
 
 
 def delete_api_key(work: Work, ident: str) -> Reply:
-    row = work.open_allowed("api_keys", ident, "API key")
-    resources.drop_key(work.draft, row)
+    resources.drop_key(work.draft, work.open_allowed("api_keys", ident, "API key"))
     return reply.message("API key deleted.")
 
 

@@ -27,8 +27,7 @@ def create_customer(work: Work, body: Body) -> Reply:
 
 
 def get_customer(work: Work, ident: str) -> Reply:
-    record = _found(work, ident)
-    return reply.enveloped("Customer retrieved.", "customer", record.public)
+    return reply.enveloped("Customer retrieved.", "customer", _found(work, ident).public)
 
 
 def update_customer(work: Work, ident: str, body: Body) -> Reply:

@@ -62,10 +62,8 @@ async def delete_project(work: Work, ident: str) -> Body:
     orders = 0
     for status in {*sets["kept"], *sets["payable"]}:
         orders += store.orders.count("projectId+status", (ident, status))
-    running = store.running("projectId", ident)
-    rules.check_idle(orders, running, late)
-    moved = work.lifecycle("Project").find(row.status, "deleted")
-    work.draft.emit_move(row, moved)
+    rules.check_idle(orders, store.running("projectId", ident), late)
+    work.draft.emit_move(row, work.lifecycle("Project").find(row.status, "deleted"))
     resources.clear_project(work.draft, ident)
     work.draft.drop(row)
     return {"error": False, "data": {}, "message": "Project deleted."}

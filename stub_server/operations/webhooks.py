@@ -57,8 +57,7 @@ def list_webhook_events(work: Work) -> Reply:
 
 
 def get_webhook(work: Work, ident: str) -> Reply:
-    row = _open(work, ident)
-    return reply.enveloped("Webhook retrieved.", "webhook", row.record.public)
+    return reply.enveloped("Webhook retrieved.", "webhook", _open(work, ident).record.public)
 
 
 def update_webhook(work: Work, ident: str, body: Body) -> Reply:
@@ -92,14 +91,10 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
     work.draft.update(row, public, hidden)
-    if until > work.now:
-        rest = f"The previous key signs as well until {iso(until)}."
-    else:
-        rest = "The previous key no longer signs."
     return reply.message(
         "Signing key regenerated.",
         webhook=public | {"signing_key": key},
-        warning=f"{WARNING} {rest}",
+        warning=f"{WARNING} The previous key signs as well until {iso(until)}.",
     )
 
 

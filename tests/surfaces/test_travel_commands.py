@@ -98,27 +98,6 @@ def test_snapshots_are_made_listed_restored_and_deleted(
     assert 5 == control.get("/steps", params={"limit": 1}).json()["steps"][0]["step"]
 
 
-def test_a_rewind_goes_to_a_step_a_request_or_an_instant(
-    to: list[str], api: httpx2.Client, control: httpx2.Client, make_customer: Maker
-) -> None:
-    made = make_customer()
-    now = control.get("/clock").json()["now"]
-    answer = api.put(f"/v2/customers/{made['id']}", json={"name": "Outra"})
-    make_customer()
-    assert 2 == asked("rewind", "--to-request", answer.headers["x-request-id"], *to)["undone"]
-    assert 4 == asked("rewind", "--to-step", "0", *to)["undone"]
-    control.post("/clock/advance", json={"days": 2})
-    assert now == asked("rewind", "--to", now, *to)["sandbox"]["now"]
-    refused = run("rewind", *to)
-    assert (1, True) == (
-        refused.exit_code,
-        "Send at least one of to_step, to_request, to." in refused.stderr,
-    )
-    refused = run("rewind", "--to-step", "100000", *to)
-    assert (1, True) == (refused.exit_code, "The newest step" in refused.stderr)
-    assert "" == refused.stdout
-
-
 def test_the_sandbox_that_is_deleted_is_named(live: Live) -> None:
     for name, flags in (("gone-1", ()), ("gone-2", ("--json",))):
         done("sandboxes", "create", name, "--server", live.url)

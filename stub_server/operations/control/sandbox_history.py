@@ -32,8 +32,7 @@ async def get_record_history(work: Work, resource: str, ident: str, query: Body)
     present = None
     for store in work.sandbox.stores.values():
         present = present or store.tables[resource].find(ident)
-    reading = versions(work.sandbox.log, resource, ident, present)
-    found = await work.in_slices(reading)
+    found = await work.in_slices(versions(work.sandbox.log, resource, ident, present))
     if not found:
         raise work.not_found("record")
     return lists.listed_here("versions", found, query, dict)

@@ -48,8 +48,7 @@ def renew_subscription(work: Work, ident: str) -> Body:
             " resolved."
         )
         raise Conflict.at("status", message, where="path")
-    order_id = row.hidden["renewal_order"]
-    order = draft.open("orders", order_id)
+    order = draft.open("orders", row.hidden["renewal_order"])
     if order is None or not closing.is_payable(draft, order):
         order = renewals.renewal_order(draft, row)
     if closing.is_payable(draft, order):  # a magic e-mail may have failed it at once
@@ -77,5 +76,4 @@ def _open(work: Work, ident: str) -> Row:
 def _shown(work: Work, ident: str, order_id: str | None = None) -> Body:
     row = work.draft.get("subscriptions", ident)
     order = work.draft.open("orders", order_id)
-    subscription = work.store.shown_row(row)
-    return {"subscription": subscription, "order": order and order.public}
+    return {"subscription": work.store.shown_row(row), "order": order and order.public}

@@ -134,8 +134,7 @@ class Endpoint:
         own = _named_in(headers, ("host", "origin"))  # the origin decides for webhooks
 
         async def ask(question: Question) -> Reply:
-            length = str(len(question.body))
-            sent = {**question.headers, **own, "content-length": length}
+            sent = {**question.headers, **own, "content-length": str(len(question.body))}
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
         is_named = work.prefix or b"x-sandbox" in headers or CONTROL_KEY in headers
@@ -149,12 +148,8 @@ class Endpoint:
 
 def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str, str]:
     """The headers of these names that a request has."""
-    found = {}
-    for name in names:
-        value = headers.get(name.encode())
-        if value is not None:
-            found[name] = value.decode("latin-1")
-    return found
+    sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+    return {name: sent[name] for name in names if name in sent}
 
 
 async def _read(request: Request, receive: Receive) -> bytes | bytearray:
