@@ -14,6 +14,7 @@ from ..server import lists, reply
 from ..server.lists import list_reply, query_of
 from ..server.reply import Reply
 from ..server.work import Work
+from .shown import shown
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver
@@ -73,7 +74,7 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
         row = work.draft.update(row, public, hidden)
         if not public["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
-    return reply.enveloped("Webhook updated.", "webhook", row.record.public)
+    return shown(work, row, "Webhook updated.")
 
 
 def delete_webhook(work: Work, ident: str) -> Reply:

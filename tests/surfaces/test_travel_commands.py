@@ -75,29 +75,6 @@ def test_a_fork_is_told_with_its_address_and_key(
     assert (1, True) == (refused.exit_code, says(refused.stderr, 1))
 
 
-def test_snapshots_are_made_listed_restored_and_deleted(
-    to: list[str], control: httpx2.Client, make_customer: Maker, sandbox_name: str
-) -> None:
-    assert says(done("snapshots", "list", *to), "no such snapshots")
-    make_customer()
-    said = done("snapshots", "save", "clean", "--description", "One customer more", *to)
-    assert says(said, "clean", "step 1")
-    assert "One customer more" in done("snapshots", "list", *to).splitlines()[1]
-    make_customer()
-    said = done("snapshots", "restore", "clean", *to)
-    assert "A rewind to the step before 3 undoes that." in said
-    assert 1 == asked("rewind", "--to-step", "2", *to)["undone"]
-    assert 3 == asked("snapshots", "save", "clean", *to)["snapshot"]["step"] - 1
-    assert ["clean"] == [entry["name"] for entry in asked("snapshots", "list", *to)["snapshots"]]
-    assert 5 == asked("snapshots", "restore", "clean", *to)["sandbox"]["step"]
-    assert {"deleted": "clean"} == asked("snapshots", "delete", "clean", *to)
-    for act in ("restore", "delete"):
-        refused = run("snapshots", act, "clean", *to)
-        assert (1, True) == (refused.exit_code, says(refused.stderr, "clean"))
-    assert 1 == run("snapshots", "save", "-", *to).exit_code
-    assert 5 == control.get("/steps", params={"limit": 1}).json()["steps"][0]["step"]
-
-
 def test_the_sandbox_that_is_deleted_is_named(live: Live) -> None:
     for name, flags in (("gone-1", ()), ("gone-2", ("--json",))):
         done("sandboxes", "create", name, "--server", live.url)

@@ -12,13 +12,13 @@ from ...server.work import Work
 
 def open_named(work: Work, table: str, name: str, what: str) -> Row:
     """A record of any merchant of the sandbox, for whom this works from now on. Raises NotFound."""
-    for ident in _meant(work, table, name):
+    for ident in _idents(work, table, name):
         with suppress(NotFound):
             return work.open_of_any(table, ident, what)
     raise work.not_found(what)
 
 
-def _meant(work: Work, table: str, name: str) -> Iterator[str]:
+def _idents(work: Work, table: str, name: str) -> Iterator[str]:
     """The ids that a name may mean.
 
     `last` is the record that was made last, unless that was undone: by date it may be another, as
