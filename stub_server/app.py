@@ -14,7 +14,6 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from types import ModuleType
 from typing import Any
 
 from .console.contract_files import contract_pages
@@ -260,17 +259,19 @@ def _agents(application: Callable[[], Application]) -> Page:
     half a second.
     """
 
+    name = f"{__package__}.tools.mcp.endpoint"
+
     @cache
-    def made(module: ModuleType) -> Page:
-        page: Page = module.Endpoint(application).answer
-        return page
+    def page() -> Page:
+        found: Page = import_module(name).Endpoint(application).answer
+        return found
 
     async def answer(work: Work) -> Answer:
         try:
-            module = await asyncio.to_thread(import_module, f"{__package__}.tools.mcp.endpoint")
+            await asyncio.to_thread(import_module, name)
         except ImportError as error:
             raise NotBuilt(missing(error)) from None
-        return await made(module)(work)
+        return await page()(work)
 
     return answer
 

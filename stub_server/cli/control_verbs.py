@@ -196,8 +196,10 @@ def _one(target: Target, ident: str, **query: Any) -> Body | None:
 
 
 def _request_text(request: Body) -> str:
-    """A request with its answer, what it did, and the call that sends it again."""
-    shown, curl = yaml_text(without(request, "curl")), request["curl"]
+    """A request with its answer, what it did, and the call that sends it again; `explain` tells
+    why it was refused.
+    """
+    shown, curl = yaml_text(without(request, "curl", "explanation")), request["curl"]
     return shown if curl is None else f"{shown}\n\n{curl}"
 
 

@@ -103,7 +103,7 @@ def _sent(
         if file is not None:
             recorded.append(entry_of(showing.redacted(exchange), base_of(options.url)))
 
-    with click.progressbar(length=1, file=sys.stderr, label="Comparing") as bar:
+    with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {options.url}") as bar:
 
         def progress(done: int, total: int) -> None:
             bar.length = total

@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -93,11 +92,3 @@ def test_a_shell_completes_verbs(typed: str, found: str) -> None:
     command = [sys.executable, "-m", "stub_server"]
     ran = subprocess.run(command, env=os.environ | asks, capture_output=True, text=True, timeout=60)
     assert found in ran.stdout
-
-
-def test_what_needs_no_server_prints_json_too(tmp_path: Path) -> None:
-    assert {"ok": True, "operations": 49} == {
-        name: asked("check")[name] for name in ("ok", "operations")
-    }
-    written = asked("init", "compose", str(tmp_path))["written"]
-    assert [str(tmp_path / "compose.sandbox.yaml")] == written

@@ -42,12 +42,3 @@ def test_a_request_that_was_accepted_is_not_explained(to: list[str], api: httpx2
         said.output,
     )
     assert "null\n" == run("explain", answer.headers["x-request-id"], "--json", *to).output
-
-
-def test_where_nothing_was_refused_it_exits_1(to: list[str], api: httpx2.Client) -> None:
-    assert 200 == api.get("/v2/plans").status_code
-    said = run("explain", "last", *to)
-    assert (1, "Error: no request was refused.\n") == (
-        said.exit_code,
-        said.output,
-    )

@@ -78,7 +78,7 @@ def issue_token(work: Work, body: Body) -> Body:
     token, expires = work.server.tokens.issue(
         work.sandbox, merchant_id, store.merchant.user_id, scopes, seconds
     )
-    issued = {
+    return {
         "token": token,
         "token_type": "Bearer",
         "expires_in": seconds,
@@ -87,7 +87,6 @@ def issue_token(work: Work, body: Body) -> Body:
         "merchant_id": merchant_id,
         "scopes": scopes,
     }
-    return issued
 
 
 def list_assumptions(work: Work) -> Body:

@@ -28,12 +28,12 @@ def add_persona(work: Work, body: Body) -> Body:
     persona = read_node(FIXTURES / "personas" / f"{body['persona']}.yaml", "Persona")
     made = live(work.draft, persona, wanted, offers_of(work.store, plans))
     (customer,) = made["customers"]
-    members = {
+    return {
+        "persona": body["persona"],
         "customer": customer,
         "subscriptions": made["subscriptions"],
         "orders": made["orders"],
     }
-    return {"persona": body["persona"], **members}
 
 
 def _plans(work: Work, body: Body) -> list[Body]:

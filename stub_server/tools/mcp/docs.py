@@ -53,12 +53,9 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
     words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60])) or page[:60]
-    found = await _found(session, words, 3)
-    if not found:
-        raise Wrong(f"There is no page {page[:60]}. search_docs finds one by other words.")
+    near = [each["address"] for each in await _found(session, words, 3)]
     raise Wrong(
-        f"There is no page {page[:60]}. The nearest are"
-        f" {', '.join(each['address'] for each in found)}."
+        f"There is no page {page[:60]}. The nearest are: {', '.join(near) or 'ask search_docs'}."
     )
 
 
