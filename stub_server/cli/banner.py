@@ -24,37 +24,30 @@ def show(app: Application, settings: Settings) -> None:
     """
     _, key = own_pair(app.sandboxes.default)
     click.secho(f"Membership Commerce sandbox {__version__}", bold=True)
-    for name, value in _facts(app, settings, key):
+    for name, value in _facts(app, settings, key).items():
         click.echo(click.style(f"  {name:<12}", dim=True) + value)
     for warning in (*warnings(settings), *_differing(app)):
         click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
     click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
 
 
-def _facts(app: Application, settings: Settings, key: str) -> list[tuple[str, str]]:
-    """The lines of the banner, each with its name."""
+def _facts(app: Application, settings: Settings, key: str) -> dict[str, str]:
+    """The lines of the banner by name."""
     document, url = app.server.document, settings.url
-    facts = [
-        ("address", url),
-        (
-            "contract",
-            (
-                f"{len(document.operations)} operations, {len(document.events)} events ·"
-                f" {url}/openapi.json"
-            ),
-        ),
-        ("data", _data(app)),
-        ("API key", f"{PRIVATE}…" if settings.is_public else key),
-        ("token", f"{command()} token, or {url}{CONTROL}/credentials"),
-        ("server", _kind(settings)),
-        ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
-    ]
+    facts = {
+        "address": url,
+        "contract": f"{len(document.operations)} operations, {len(document.events)} events ·"
+        f" {url}/openapi.json",
+        "data": _data(app),
+        "API key": f"{PRIVATE}…" if settings.is_public else key,
+        "token": f"{command()} token, or {url}{CONTROL}/credentials",
+        "server": _kind(settings),
+        "sandboxes": f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}",
+    }
     if url != LOCAL:
-        facts.append(
-            ("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}")
-        )
+        facts["shell"] = f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"
     if settings.admin_key:
-        facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
+        facts["closed"] = f"{CONTROL} requires X-Sandbox-Admin-Key"
     return facts
 
 

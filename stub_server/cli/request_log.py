@@ -13,7 +13,7 @@ from typing import TextIO
 import orjson
 
 from ..core.clock import iso
-from ..core.record import Body
+from ..core.record import Body, object_in
 from ..core.text import shortened
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
@@ -128,14 +128,10 @@ class RequestLog:
         """The page on which a new order is paid; None where it is secret, or no body is stored, and
         for others.
         """
-        is_new = trace.operation in _CREATING and trace.status == 201
-        if not is_new or not self._url or not trace.answer:
+        if not self._url or trace.operation not in _CREATING or trace.status != 201:
             return None
-        try:
-            order = orjson.loads(trace.answer)
-        except ValueError:  # a fault rule broke it
-            return None
-        if order["status"] != "pending":
+        order = object_in(trace.answer)  # empty where a fault rule broke it
+        if order.get("status") != "pending":
             return None
         return pay_url(self._url, trace.sandbox, order["id"])
 

@@ -327,9 +327,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
             request["operationId"] = operationId
         bounds = {"exactly": times} if isinstance(times, int) else times
         response = given(status=status, code=code)
-        body = {"request": request, "times": bounds}
-        if response:
-            body["response"] = response
+        body = given(request=request, times=bounds, response=response or None)
         answer = self.control.post("/requests/verify", json=body)
         report = body_of(answer)
         if answer.status_code != 409 or "nearest" not in report:
