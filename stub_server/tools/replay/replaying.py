@@ -75,9 +75,9 @@ class Session:
     def __init__(self, data: bytes, overlays: Sequence[Path]) -> None:
         self.timepiece = Timepiece()
         found = defaultdict[str, list[Body]](list)
-        lines = list(unpack(data, check_line, (RECORDING,)))
-        for kind, body in lines:
-            found[kind].append(body)
+        for kind, body in unpack(data, check_line, (RECORDING,)):
+            if kind in _NO_STATE:
+                found[kind].append(body)
         if not found["recording"]:
             raise damaged("it lacks the settings of its server")
         about, requests = found["recording"][0], found["request"]
@@ -92,7 +92,7 @@ class Session:
         # Every API key gets the private half of `own_pair`.
         rewrite = adopted(anew=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
-        for kind, body in lines:
+        for kind, body in unpack(data, None, (RECORDING,)):  # which keeps no line of the state
             if kind not in _NO_STATE:
                 self._reader.read(kind, body)
         self._steps = RecordedSteps(found["later"], self.timepiece, self._sandbox, self._fitting)
