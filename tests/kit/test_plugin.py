@@ -179,14 +179,6 @@ def test_a_failed_test_of_unittest_says_what_was_refused(tmp_path: Path) -> None
         assert part in ended.stderr, ended.stderr
 
 
-def test_a_run_uses_a_server_that_is_there_whatever_its_ini_file(
-    live: Live, tmp_path: Path
-) -> None:
-    ini = "sandbox_args = --seed 7\nsandbox_command = nowhere\n"
-    ended = run(tmp_path, SEEDED, "-v", "--sandbox-url", live.url, ini=ini)
-    assert 0 == ended.returncode, ended.stdout
-
-
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     ended = run(tmp_path, SEEDED, ini="sandbox_command = nowhere stub-server\n")
     assert (1, True) == (ended.returncode, "'nowhere'" in ended.stdout), ended.stdout

@@ -73,11 +73,3 @@ def test_a_fork_is_told_with_its_address_and_key(
         live.app.sandboxes.forget(world)
     refused = run("fork", "--step", "2", *to)
     assert (1, True) == (refused.exit_code, says(refused.stderr, 1))
-
-
-def test_the_sandbox_that_is_deleted_is_named(live: Live) -> None:
-    for name, flags in (("gone-1", ()), ("gone-2", ("--json",))):
-        done("sandboxes", "create", name, "--server", live.url)
-        said = done("sandboxes", "delete", name, *flags, "--server", live.url)
-        expected = f'{{"deleted": "{name}"}}' if flags else f"{name} is deleted."
-        assert expected == " ".join(said.split())
