@@ -10,7 +10,7 @@ import secrets
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
@@ -149,8 +149,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         Closing(DRAIN if sandboxes.persistence.is_shared else 0.0),
     )
     server.listeners.append(server.requests.count)
-    layers = partial(_layers, application=application, random=random)
-    app = Application(server, Dispatch, layers)
+    app = Application(server, Dispatch, partial(_layers, application=application, random=random))
     shipped = None
     if loaded.shipped is not None:
         shipped = Shipped(loaded.shipped, Schemas(loaded.shipped.raw, known))
@@ -259,17 +258,20 @@ def _agents(application: Callable[[], Application]) -> Page:
     """What answers coding agents. It is imported for the first of them, in a thread: this takes
     half a second.
     """
-    made: list[Page] = []
+
+    name = f"{__package__}.tools.mcp.endpoint"
+
+    @cache
+    def page() -> Page:
+        found: Page = import_module(name).Endpoint(application).answer
+        return found
 
     async def answer(work: Work) -> Answer:
-        if not made:
-            try:
-                module = await asyncio.to_thread(import_module, f"{__package__}.tools.mcp.endpoint")
-            except ImportError as error:
-                raise NotBuilt(missing(error)) from None
-            if not made:  # else another request was first
-                made.append(module.Endpoint(application).answer)
-        return await made[0](work)
+        try:
+            await asyncio.to_thread(import_module, name)
+        except ImportError as error:
+            raise NotBuilt(missing(error)) from None
+        return await page()(work)
 
     return answer
 

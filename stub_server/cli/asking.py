@@ -29,7 +29,7 @@ def _ask(about: Body, target: Target, **values: Any) -> None:
     POST and PATCH send the arguments that the path does not name in the body, other methods in the
     query. An argument that is an object has members of the body.
     """
-    target.may_be_new = about.get("may_be_new", False)
+    target.may_be_new |= about.get("may_be_new", False)
     method, path = about["call"].split()
     in_path, others = {"sandbox": quote(target.sandbox, safe="")}, Body()
     deleted = target.sandbox if "{sandbox}" in path else "all"

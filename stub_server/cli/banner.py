@@ -10,11 +10,9 @@ from ..core.clock import iso
 from ..core.text import is_local
 from ..data.keys import own_pair
 from ..domain.api_keys import PRIVATE
-from ..engine.sandbox import DEFAULT
-from ..engine.step import SandboxSettings
 from ..server.layers.routing import Application
 from ..server.request import CONTROL
-from ..settings import Settings, flags
+from ..settings import Settings
 from ..version import __version__
 from .options import LOCAL, command
 
@@ -26,37 +24,30 @@ def show(app: Application, settings: Settings) -> None:
     """
     _, key = own_pair(app.sandboxes.default)
     click.secho(f"Membership Commerce sandbox {__version__}", bold=True)
-    for name, value in _facts(app, settings, key):
+    for name, value in _facts(app, settings, key).items():
         click.echo(click.style(f"  {name:<12}", dim=True) + value)
-    for warning in (*warnings(settings), *_surprises(settings, app), *_differing(app)):
+    for warning in (*warnings(settings), *_differing(app)):
         click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
     click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
 
 
-def _facts(app: Application, settings: Settings, key: str) -> list[tuple[str, str]]:
-    """The lines of the banner, each with its name."""
+def _facts(app: Application, settings: Settings, key: str) -> dict[str, str]:
+    """The lines of the banner by name."""
     document, url = app.server.document, settings.url
-    facts = [
-        ("address", url),
-        (
-            "contract",
-            (
-                f"{len(document.operations)} operations, {len(document.events)} events ·"
-                f" {url}/openapi.json"
-            ),
-        ),
-        ("data", _data(app)),
-        ("API key", f"{PRIVATE}…" if settings.is_public else key),
-        ("token", f"{command()} token, or {url}{CONTROL}/credentials"),
-        ("server", _kind(settings)),
-        ("sandboxes", f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}"),
-    ]
+    facts = {
+        "address": url,
+        "contract": f"{len(document.operations)} operations, {len(document.events)} events ·"
+        f" {url}/openapi.json",
+        "data": _data(app),
+        "API key": f"{PRIVATE}…" if settings.is_public else key,
+        "token": f"{command()} token, or {url}{CONTROL}/credentials",
+        "server": _kind(settings),
+        "sandboxes": f"{url}/s/NAME/… is a separate sandbox, created {settings.created_by}",
+    }
     if url != LOCAL:
-        facts.append(
-            ("shell", f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}")
-        )
+        facts["shell"] = f"{command()} VERB --server {url}, or first: export STUB_SERVER={url}"
     if settings.admin_key:
-        facts.append(("closed", f"{CONTROL} requires X-Sandbox-Admin-Key"))
+        facts["closed"] = f"{CONTROL} requires X-Sandbox-Admin-Key"
     return facts
 
 
@@ -91,39 +82,6 @@ def _data(app: Application) -> str:
         f"{begun}, {sum(sandbox.store.counts().values())} records, clock {clock} at"
         f" {iso(sandbox.clock.now)}"
     )
-
-
-def _surprises(settings: Settings, app: Application) -> list[str]:
-    """Flags that a stored or restored sandbox does not follow."""
-    found, sandboxes, sandbox = [], app.sandboxes, app.sandboxes.default
-    seed, usual = app.server.settings.seed, Settings()
-    given = _beginning(settings.seed, settings.scenario, settings.now, sandbox.rules.settings)
-    held = _beginning(seed, sandbox.origin.scenario, sandbox.clock.now, sandbox.settings)
-    default = _beginning(usual.seed, usual.scenario, usual.now, SandboxSettings())
-    if sandboxes.persistence.default_elsewhere is not None:  # the other server's flags are compared
-        held = given | {"--seed": held["--seed"]}
-    for flag, value in given.items():
-        if value not in (held[flag], default[flag]):
-            found.append(
-                f"{flag} {value} has no effect on the sandbox {DEFAULT}, which has {flag}"
-                f" {held[flag]}"
-            )
-    if sandboxes.has_kept_default and settings.restore is not None:
-        found.append(
-            f"--restore has no effect: there is a sandbox {DEFAULT} already. `stub-server import`"
-            " replaces it by a file."
-        )
-    return found
-
-
-def _beginning(
-    seed: int, scenario: str, now: int | None, settings: SandboxSettings
-) -> dict[str, str]:
-    """What a sandbox begins with, as flags."""
-    begun = flags({"seed": seed, "scenario": scenario, "now": None, **settings._asdict()})
-    if now is not None:
-        begun["--now"] = iso(now)
-    return begun
 
 
 def _differing(app: Application) -> list[str]:

@@ -3,6 +3,7 @@ into settings.
 """
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from ..core.problem import UnusableInput
 from ..settings import Settings
 from ..version import __version__, installed_commit
 from . import described, process
-from .options import Unusable, variable_of
+from .options import Unusable
 
 
 class DefaultCommand(click.Group):
@@ -46,16 +47,25 @@ def _ending(context: click.Context) -> Iterator[None]:
     try:
         yield
     except UnusableInput as error:
-        raise Unusable(str(error)) from None
+        raise Unusable(f"{error}{_from_environment()}") from None
     except click.BadParameter as error:
-        if error.param is not None and error.ctx is not None:
-            error.param_hint = error.param_hint or variable_of(error.param, error.ctx)
-        raise
+        message = f"{error.format_message()}{_from_environment()}"
+        raise click.UsageError(message, error.ctx) from None
     except KeyboardInterrupt:
         context.exit(process.INTERRUPTED)
     except BrokenPipeError:
         process.discard_output()
         context.exit(process.CLOSED_PIPE)
+
+
+def _from_environment() -> str:
+    """A line with the variables that are set for this command, of which one may be wrong; empty
+    without any.
+    """
+    found = [name for name in os.environ if name.startswith("STUB_")]
+    if not found:
+        return ""
+    return f"\n  Read from the environment: {', '.join(found)}"
 
 
 def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -97,11 +107,6 @@ def serve(
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
-    stopping = "--stop-on-eof" if stop_on_eof else "--stop-after-idle"
-    if reload and (stop_on_eof or plain["stop_after_idle"] is not None):
-        raise click.UsageError(
-            f"--reload would restart what {stopping} stops. Leave one of them out."
-        )
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector
         # on.
@@ -116,22 +121,8 @@ def serve(
         plain["secret"] = jwt_secret.encode()
     try:
         serving.serve(Settings(**plain, also_ipv6=host is None), reloads=reload)
-    except UnusableInput as error:
-        raise UnusableInput(f"{error}{_from_environment()}") from None
     finally:
         gc.enable()
-
-
-def _from_environment() -> str:
-    """A line that names the variables that options of this command come from; empty if none do."""
-    context, found = click.get_current_context(), []
-    for option in context.command.params:
-        name = variable_of(option, context)
-        if name is not None:
-            found.append(name)
-    if not found:
-        return ""
-    return f"\n  Read from the environment: {', '.join(found)}"
 
 
 for each in described.verbs():

@@ -13,9 +13,10 @@ from urllib.parse import quote
 import click
 
 from ..core.members import given
-from ..core.record import Body
+from ..core.record import Body, without
 from ..engine.sandbox import DEFAULT
 from ..storage.package import MEDIA
+from ..testing.http import explained
 from .asking import show_list
 from .options import json_argument, read_file, yaml_text
 from .running_server import Away, Refused, Target
@@ -195,24 +196,22 @@ def _one(target: Target, ident: str, **query: Any) -> Body | None:
 
 
 def _request_text(request: Body) -> str:
-    """A request with its answer and what it did."""
-    shown = dict(request)
-    curl, explanation = shown.pop("curl"), shown.pop("explanation")
-    text = yaml_text(shown)
-    if explanation is not None:
-        text += f"\n\n{explanation['summary']}"
-    if curl is not None:
-        text += f"\n\n{curl}"
-    return text
+    """A request with its answer, what it did, and the call that sends it again; `explain` tells
+    why it was refused.
+    """
+    shown, curl = yaml_text(without(request, "curl", "explanation")), request["curl"]
+    return shown if curl is None else f"{shown}\n\n{curl}"
 
 
 def _explanation_text(request: Body) -> str:
-    head = f"{request['method']} {request['path']} was answered {request['status']}"
-    found = request["explanation"]
+    text, found = explained(request), request["explanation"]
     if found is None:
-        return f"{head}: it was accepted."
-    nearest = found["nearest"] or {"changes": [], "curl": "No request was found that succeeds."}
-    reasons = given(contract=found["contract"], rule=found["rule"], state=found["state"])
-    reasons["changes"] = nearest["changes"]
-    title = f"{head} {request['code'] or ''} ({request['id']})"
-    return f"{title}\n{found['summary']}\n\n{yaml_text(reasons)}\n\n{nearest['curl']}"
+        return f"{text}: it was accepted."
+    reasons = given(
+        request=request["id"],
+        contract=found["contract"],
+        rule=found["rule"],
+        state=found["state"],
+    )
+    nearest = found["nearest"] or {"curl": "No request was found that succeeds."}
+    return f"{text}\n\n{yaml_text(reasons)}\n\n{nearest['curl']}"

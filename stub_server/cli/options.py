@@ -82,15 +82,6 @@ EXISTING = UserPath(exists=True, dir_okay=False, readable=True)
 EXISTING_OR_STDIN = UserPath(exists=True, dir_okay=False, readable=True, allow_dash=True)
 
 
-def variable_of(option: click.Parameter, context: click.Context) -> str | None:
-    """The environment variable that the value of an option comes from; None if it comes
-    from elsewhere.
-    """
-    if context.get_parameter_source(str(option.name)) is not click.core.ParameterSource.ENVIRONMENT:
-        return None
-    return str(option.envvar or f"{context.auto_envvar_prefix}_{str(option.name).upper()}")
-
-
 # -- printing
 
 

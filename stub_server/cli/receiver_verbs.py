@@ -43,7 +43,7 @@ def certify(
     """
     if effects is not None and program is not None:
         raise click.UsageError("Give --effects or --effects-command, not both.")
-    target.may_be_new = signing_key is not None  # then the receiver needs no webhook
+    target.may_be_new |= signing_key is not None  # then the receiver needs no webhook
     body = given(url=url, event_type=event_type, signing_key=signing_key, effects=effects)
     with ExitStack() as stack:
         if program is not None:
@@ -93,8 +93,6 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
             "Give --forward-to URL to forward the events, or --print to show them."
         )
     patterns = events.replace(",", " ").split()
-    if not patterns:
-        raise click.UsageError("--events names no type.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failures = 0
     try:

@@ -13,7 +13,7 @@ from typing import TextIO
 import orjson
 
 from ..core.clock import iso
-from ..core.record import Body
+from ..core.record import Body, object_in
 from ..core.text import shortened
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
@@ -90,21 +90,7 @@ class RequestLog:
             self._stream.flush()
 
     def _line(self, trace: Trace) -> str:
-        members = self._members(trace)
-        said = [members["time"][11:23], f"{members['method']:<6}"]
-        if trace.sandbox != DEFAULT:
-            said.append(f"[{trace.sandbox}]")
-        said += [members["path"], str(trace.status or "-"), trace.operation or "", trace.code or ""]
-        said.append(f"{members['ms']:.1f} ms")
-        if trace.warnings:
-            said.append(f"warnings: {', '.join(trace.warnings)}")
-        said.append(members.get("refused_origin", ""))
-        if "pay_url" in members:
-            said.append(f"pay: {members['pay_url']}")
-        return self._said(members, " ".join(filter(None, said)))
-
-    def _members(self, trace: Trace) -> Body:
-        """What a line says, by the names of its JSON."""
+        """What a line says, by the names of its JSON, or for people."""
         members: Body = {
             # when it was answered, by the machine's clock
             "time": iso(trace.received + trace.micros // 1_000),
@@ -121,22 +107,31 @@ class RequestLog:
         if trace.refused_origin:
             members["refused_origin"] = trace.refused_origin
         to_pay = self._to_pay(trace)
-        if to_pay is not None:
+        if to_pay:
             members["pay_url"] = to_pay
-        return members
+        said = (
+            members["time"][11:23],
+            f"{members['method']:<6}",
+            f"[{trace.sandbox}]" if trace.sandbox != DEFAULT else "",
+            members["path"],
+            str(trace.status or "-"),
+            trace.operation,
+            trace.code,
+            f"{members['ms']:.1f} ms",
+            f"warnings: {', '.join(trace.warnings)}" if trace.warnings else "",
+            trace.refused_origin,
+            f"pay: {to_pay}" if to_pay else "",
+        )
+        return self._said(members, " ".join(filter(None, said)))
 
     def _to_pay(self, trace: Trace) -> str | None:
         """The page on which a new order is paid; None where it is secret, or no body is stored, and
         for others.
         """
-        is_new = trace.operation in _CREATING and trace.status == 201
-        if not is_new or not self._url or not trace.answer:
+        if not self._url or trace.operation not in _CREATING or trace.status != 201:
             return None
-        try:
-            order = orjson.loads(trace.answer)
-        except ValueError:  # a fault rule broke it
-            return None
-        if order["status"] != "pending":
+        order = object_in(trace.answer)  # empty where a fault rule broke it
+        if order.get("status") != "pending":
             return None
         return pay_url(self._url, trace.sandbox, order["id"])
 

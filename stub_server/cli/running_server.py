@@ -12,7 +12,7 @@ from ..core.members import given
 from ..core.record import Body
 from ..engine.sandbox import DEFAULT
 from ..server.request import COMMAND
-from ..testing.http import body_of, reasons
+from ..testing.http import body_of, done, reasons
 from ..testing.server import authorities
 from .options import Refusing, Unusable, key_headers, show
 
@@ -41,13 +41,11 @@ class Target:
     Unless it `may_be_new`, the first request checks that the sandbox exists, without creating it.
     """
 
-    def __init__(
-        self, client: httpx2.Client, server: str, sandbox: str, keys: dict[str, str], as_json: bool
-    ) -> None:
-        """`keys` are headers that open the control surface."""
-        self._client, self._keys = client, keys
+    def __init__(self, client: httpx2.Client, server: str, sandbox: str, as_json: bool) -> None:
+        """The headers of the client open the control surface."""
+        self._client = client
         self.server, self.sandbox, self.as_json = server, sandbox, as_json
-        self.may_be_new = False
+        self.may_be_new = sandbox == DEFAULT
 
     @property
     def base(self) -> str:
@@ -60,7 +58,7 @@ class Target:
 
     def control(self, method: str, path: str, **options: Any) -> Any:
         """The body of an answer of the control surface."""
-        return self._body_of(self._control(method, path, **options))
+        return done(self._answer(method, f"/_sandbox{path}", **options))
 
     def every(self, member: str, most: int = sys.maxsize, **query: Any) -> dict[str, list[Any]]:
         """A list of the control surface, of all pages, or its first entries."""
@@ -76,34 +74,15 @@ class Target:
     def orders(self, **query: Any) -> dict[str, list[Any]]:
         """The newest orders, as the API lists them to the seeded merchant."""
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
-        answer = self._send("GET", f"{self.base}/v2/orders", headers=headers, params=query)
-        return {"orders": self._body_of(answer)["orders"]}
+        answer = self._answer("GET", "/v2/orders", headers=headers, params=query)
+        return {"orders": done(answer)["orders"]}
 
     def file(self, path: str, media: str, **query: Any) -> bytes:
         """A file of a media type from the control surface."""
-        response = self._control("GET", path, params=query)
-        if response.headers.get("content-type") != media:
-            self._body_of(response)  # raises for a refusal
+        answer = self._answer("GET", f"/_sandbox{path}", params=query)
+        if answer.headers["content-type"] != media:
             raise self.foreign()
-        return response.content
-
-    def _control(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        if not self.may_be_new and self.sandbox != DEFAULT:
-            self.may_be_new = True
-            self.control("GET", "/clock")
-        headers = {**self._keys, **options.pop("headers", {})}
-        return self._send(method, f"{self.base}/_sandbox{path}", headers=headers, **options)
-
-    def _send(self, method: str, url: str, **options: Any) -> httpx2.Response:
-        try:
-            return self._client.request(method, url, **options)
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            why = str(error) or type(error).__name__
-            where = self.server.rstrip("/")
-            raise Away(
-                f"no sandbox answers at {where} ({why}). Start one with stub-server, or give"
-                " --server."
-            ) from None
+        return answer.content
 
     def foreign(self) -> Away:
         """Why an answer is none of a sandbox of this version."""
@@ -111,21 +90,33 @@ class Target:
             f"the server at {self.server} is not a compatible sandbox. Give another --server."
         )
 
-    def _body_of(self, response: httpx2.Response) -> Any:
-        if response.is_success:
-            if not response.headers.get("x-request-id", "").startswith("req_"):
+    def _answer(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        """A success, of a path of the sandbox."""
+        if not self.may_be_new:
+            self.may_be_new = True
+            self.control("GET", "/clock")
+        try:
+            answer = self._client.request(method, self.base + path, **options)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise Away(
+                f"no sandbox answers at {self.server.rstrip('/')}"
+                f" ({str(error) or type(error).__name__}). Start one with stub-server, or give"
+                " --server."
+            ) from None
+        if answer.is_success:
+            if not answer.headers.get("x-request-id", "").startswith("req_"):
                 raise self.foreign()
-            return None if response.status_code == 204 else response.json()
-        body = body_of(response)
-        if response.status_code >= 500:
-            raise Away(reasons(response))
-        if body["code"] == "admin_key_required" and "X-Sandbox-Control-Key" not in self._keys:
-            raise Refused(
+            return answer
+        body, reason = body_of(answer), reasons(answer)
+        if answer.status_code >= 500:
+            raise Away(reason)
+        has_key = "X-Sandbox-Control-Key" in self._client.headers
+        if body["code"] == "admin_key_required" and not has_key:
+            reason = (
                 "the server needs a key: give --admin-key, or --control-key where the command"
-                " has it.",
-                body,
+                " has it."
             )
-        raise Refused(reasons(response), body)
+        raise Refused(reason, body)
 
 
 def asking(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,12 +132,12 @@ def asking(work: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         client = httpx2.Client(
-            headers={"User-Agent": COMMAND},
+            headers={"User-Agent": COMMAND, **key_headers(admin_key, control_key)},
             timeout=TIMEOUT,
             verify=authorities(server),
             trust_env=not server.startswith("http://"),
         )
-        target = Target(client, server, sandbox, key_headers(admin_key, control_key), as_json)
+        target = Target(client, server, sandbox, as_json)
         with client:
             try:
                 return work(target, **others)

@@ -4,6 +4,7 @@ restarts on change.
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import socket
@@ -45,9 +46,7 @@ if hasattr(signal, "SIGHUP"):
     STOPPING.append(signal.SIGHUP)
 LONGER_THAN_KEPT = 3_600  # seconds: the monitor closes idle connections, with every other deadline
 LAST_WORDS = 1.0  # seconds that a server has to stop once the program that started it is gone
-STOPS_WITHIN = 5.0  # seconds in which a server ends that is started again
 ACCEPTED = 32  # connections that are accepted in a turn of the event loop
-LOOK = 0.2  # seconds between two looks for a file that is gone
 NEWEST, YOUNG, ALL = range(3)  # generations of objects
 OLD = 5  # ticks after which the young are collected though requests go on
 SELDOM = 6_000  # ticks, ten minutes, between two moments in which all may be collected
@@ -76,38 +75,33 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
 
 
 def _reload(settings: Settings, listeners: Sequence[socket.socket], own: Sequence[Path]) -> None:
-    """Serve in one process after the other, until interrupted; `own` are files of the user."""
-    from multiprocessing import get_context
+    """Serve in one process after the other, until interrupted; `own` are files of the user.
 
-    stop = threading.Event()
-    _on_signals(lambda number, frame: stop.set(), *STOPPING)
-    while not stop.is_set():
-        server = get_context("spawn").Process(target=_serve_here, args=(settings, listeners))
-        server.start()
-        _wait_for_change(own, stop)
-        os.kill(server.pid or 0, signal.SIGINT)
-        server.join(STOPS_WITHIN)
-        if server.is_alive():
-            server.kill()
-            server.join()
-
-
-def _wait_for_change(own: Sequence[Path], stop: threading.Event) -> None:
-    """Wait for a change, or the stop.
-
-    Files are looked for anew each time: editors put new ones in their places.
+    Their folders are watched, since editors put new files in the places of old ones.
     """
     import watchfiles
 
-    missing = [file for file in own if not file.exists()]
-    if missing:
-        while not any(file.exists() for file in missing) and not stop.wait(LOOK):
-            pass
-        return
-    suffixes = (".yaml", ".yml", ".json", ".html", ".css", ".js")
-    watched = (PACKAGE, data_dir("openapi"), FIXTURES, *own)
-    chosen = watchfiles.PythonFilter(extra_extensions=suffixes)
-    next(watchfiles.watch(*watched, watch_filter=chosen, stop_event=stop), None)
+    code = watchfiles.PythonFilter(
+        extra_extensions=(".yaml", ".yml", ".json", ".html", ".css", ".js")
+    )
+    files, shipped = {file.resolve() for file in own}, set[Path]()
+    for root in (PACKAGE, data_dir("openapi"), FIXTURES):
+        shipped.update(root.glob("**/"))
+
+    def concerns(change: watchfiles.Change, path: str) -> bool:
+        file = Path(path)
+        return file in files or (file.parent in shipped and code(change, path))
+
+    logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it warns of each interrupt
+    _on_signals(signal.default_int_handler, *STOPPING)
+    watchfiles.run_process(
+        *shipped,
+        *{file.parent for file in files if file.parent.is_dir()},
+        target=_serve_here,
+        args=(settings, listeners),
+        watch_filter=concerns,
+        recursive=False,
+    )
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> None:

@@ -31,11 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch
 def verify(
     *,
     url: str | None,
-    token: str | None,
     coverage: float,
-    overlays: tuple[Path, ...],
-    headers: tuple[str, ...],
-    cacert: Path | None,
     reports: tuple[str, ...],
     write_overlay: Path | None,
     baseline: Path | None,
@@ -51,31 +47,14 @@ def verify(
 
     forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
     if har is not None:
-        report = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
+        overlays, corrects = chosen["overlays"], write_overlay is not None
+        report = of_recorded(har, url, overlays, hidden, corrects=corrects)
     else:
-        if url is None:
-            raise click.UsageError(
-                "Give the address of the backend as URL, or recorded traffic with --har."
-            )
-        host = _host(url)
-        if token is None:
-            raise click.UsageError(
-                "Give the credential of the backend with --token or STUB_VERIFY_TOKEN."
-            )
-        other = os.environ.get("STUB_VERIFY_OTHER", "")
-        sent = (f"Authorization: {token}", f"Authorization: {other}", *headers)
-        named = tuple(map(_header, sent))[2:]
-        if chosen["write"] and not is_local(host) and yes != host:
+        options = _options(url, chosen)
+        host = str(urlsplit(options.url).hostname)
+        if options.write and not is_local(host) and yes != host:
             _ask(host)
-        from ..tools.verify.options import Options
-
-        if cacert is not None:
-            chosen["trusted"] = str(cacert)
-        chosen["other"] = other
-        options = Options(url=url, token=token, overlays=overlays, headers=named, **chosen)
-        report = _sent(
-            options, host, coverage, hidden, record_har, corrects=write_overlay is not None
-        )
+        report = _sent(options, coverage, hidden, record_har, corrects=write_overlay is not None)
     for text in written(report, forms, write_overlay):
         click.echo(text)
     for note in report.notes:
@@ -83,14 +62,29 @@ def verify(
     sys.exit(report.exit)
 
 
+def _options(url: str | None, chosen: dict[str, Any]) -> Options:
+    """The options of a run. Raises UsageError."""
+    from ..tools.verify.options import Options
+
+    if url is None:
+        raise click.UsageError(
+            "Give the address of the backend as URL, or recorded traffic with --har."
+        )
+    if urlsplit(url).username is not None:
+        raise click.UsageError(
+            "Leave user and password out of the URL: --token and --header take credentials."
+        )
+    if chosen["token"] is None:
+        raise click.UsageError(
+            "Give the credential of the backend with --token or STUB_VERIFY_TOKEN."
+        )
+    other = os.environ.get("STUB_VERIFY_OTHER", "")
+    sent = (f"Authorization: {chosen['token']}", f"Authorization: {other}", *chosen.pop("headers"))
+    return Options(url=url, other=other, headers=tuple(map(_header, sent))[2:], **chosen)
+
+
 def _sent(
-    options: Options,
-    host: str,
-    coverage: float,
-    hidden: Set[str],
-    file: Path | None,
-    *,
-    corrects: bool,
+    options: Options, coverage: float, hidden: Set[str], file: Path | None, *, corrects: bool
 ) -> Report:
     """Make a run, with a progress bar. Raises Unusable."""
     import asyncio
@@ -109,7 +103,7 @@ def _sent(
         if file is not None:
             recorded.append(entry_of(showing.redacted(exchange), base_of(options.url)))
 
-    with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
+    with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {options.url}") as bar:
 
         def progress(done: int, total: int) -> None:
             bar.length = total
@@ -130,15 +124,6 @@ def _sent(
     if file is not None:
         write_private(file, archive_of(recorded))
     return report
-
-
-def _host(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.username is not None:
-        raise click.UsageError(
-            "Leave user and password out of the URL: --token and --header take credentials."
-        )
-    return str(parts.hostname)
 
 
 def _header(text: str) -> tuple[str, str]:

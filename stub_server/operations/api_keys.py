@@ -13,6 +13,7 @@ from ..server.lists import list_reply
 from ..server.reply import Reply
 from ..server.request import LARGEST_BODY
 from ..server.work import Work
+from .shown import shown
 
 WARNING = "Store the private key now: it is shown this once and never again."
 
@@ -111,13 +112,11 @@ def update_api_key(work: Work, ident: str, body: Body) -> Reply:
         projects = _projects(work, body["allowed_projects"])
     work.trace.warn(rules.warnings(body, work.now))
     public, hidden = rules.changed_key(row, body, projects, work.now)
-    record = resources.change_key(work.draft, row, public, hidden).record
-    return reply.enveloped("API key updated.", "api_key", work.store.shown("api_keys", record))
+    return shown(work, resources.change_key(work.draft, row, public, hidden), "API key updated.")
 
 
 def delete_api_key(work: Work, ident: str) -> Reply:
-    row = work.open_allowed("api_keys", ident, "API key")
-    resources.drop_key(work.draft, row)
+    resources.drop_key(work.draft, work.open_allowed("api_keys", ident, "API key"))
     return reply.message("API key deleted.")
 
 

@@ -9,6 +9,7 @@ from ..server import reply
 from ..server.lists import list_reply
 from ..server.reply import Reply
 from ..server.work import Work
+from .shown import shown
 
 
 async def list_customers(work: Work, query: Body) -> Reply:
@@ -19,26 +20,23 @@ def create_customer(work: Work, body: Body) -> Reply:
     public = rules.changed_customer(work.draft.new("Customer"), body)
     projects = work.who.projects
     hidden = None if projects is None else {"made_by": restriction(projects)}
-    record = resources.add(work.draft, "customers", public, hidden).record
+    row = resources.add(work.draft, "customers", public, hidden)
     work.trace.warn(warnings_for(public["phones"], public["address"]))
-    return reply.enveloped("Customer created.", "customer", record.public).created(
-        work, f"/v2/customers/{record.id}"
-    )
+    return shown(work, row, "Customer created.").created(work, f"/v2/customers/{row.id}")
 
 
 def get_customer(work: Work, ident: str) -> Reply:
-    record = _found(work, ident)
-    return reply.enveloped("Customer retrieved.", "customer", record.public)
+    return reply.enveloped("Customer retrieved.", "customer", _found(work, ident).public)
 
 
 def update_customer(work: Work, ident: str, body: Body) -> Reply:
     """Absent fields stay, maps are replaced whole."""
     row = work.store.customers.parse(_found(work, ident))
     public = rules.changed_customer(row.public, body)
-    record = resources.change(work.draft, row, public).record
+    row = resources.change(work.draft, row, public)
     if "phones" in body or "address" in body:
         work.trace.warn(warnings_for(public["phones"], public["address"]))
-    return reply.enveloped("Customer updated.", "customer", record.public)
+    return shown(work, row, "Customer updated.")
 
 
 def _found(work: Work, ident: str) -> Record:

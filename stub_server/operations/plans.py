@@ -7,6 +7,7 @@ from ..server import reply
 from ..server.lists import list_reply
 from ..server.reply import Reply
 from ..server.work import Work
+from .shown import shown
 
 
 async def list_plans(work: Work, query: Body) -> Reply:
@@ -17,9 +18,8 @@ def create_plan(work: Work, body: Body) -> Reply:
     public = rules.new_plan(work.draft.new("Plan"), body)
     work.trace.warn(rules.plan_warnings(body))
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.add(work.draft, "plans", public).record
-    shown = work.store.shown("plans", record)
-    return reply.enveloped("Plan created.", "plan", shown).created(work, f"/v2/plans/{record.id}")
+    row = resources.add(work.draft, "plans", public)
+    return shown(work, row, "Plan created.").created(work, f"/v2/plans/{row.id}")
 
 
 def get_plan(work: Work, ident: str) -> Reply:
@@ -30,9 +30,9 @@ def get_plan(work: Work, ident: str) -> Reply:
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
     public = rules.changed_plan(row.public, body, work.store.running("planId", ident))
-    record = resources.change(work.draft, row, public).record
+    row = resources.change(work.draft, row, public)
     work.trace.warn(rules.plan_warnings(row.public | body))
-    return reply.enveloped("Plan updated.", "plan", work.store.shown("plans", record))
+    return shown(work, row, "Plan updated.")
 
 
 async def delete_plan(work: Work, ident: str) -> Reply:

@@ -8,6 +8,7 @@ from ..server import reply
 from ..server.lists import listed, query_of
 from ..server.reply import Reply
 from ..server.work import Work
+from .shown import shown
 
 
 async def list_products(work: Work, query: Body) -> Reply:
@@ -22,10 +23,8 @@ def create_product(work: Work, body: Body) -> Reply:
     project = work.project_named(public["projectId"])
     public["planIds"] = _plans(work, public)
     rules.check_open(project, "projectId")
-    record = resources.add(work.draft, "products", public).record
-    return reply.enveloped("Product created.", "product", record.public).created(
-        work, f"/v2/products/{record.id}"
-    )
+    row = resources.add(work.draft, "products", public)
+    return shown(work, row, "Product created.").created(work, f"/v2/products/{row.id}")
 
 
 def get_product(work: Work, ident: str) -> Reply:
@@ -39,8 +38,7 @@ def update_product(work: Work, ident: str, body: Body) -> Reply:
     if "planIds" in body:
         public["planIds"] = _plans(work, public)
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.change(work.draft, row, public).record
-    return reply.enveloped("Product updated.", "product", record.public)
+    return shown(work, resources.change(work.draft, row, public), "Product updated.")
 
 
 def delete_product(work: Work, ident: str) -> Reply:

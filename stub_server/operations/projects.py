@@ -4,7 +4,7 @@ from ..contract.formats import end_of_range
 from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso_or_none
 from ..core.problem import Forbidden
-from ..core.record import Body, Record, Row, moved_from
+from ..core.record import Body, Row, moved_from
 from ..core.slices import Sliced
 from ..domain import projects as rules
 from ..domain.lifecycle import move
@@ -12,10 +12,11 @@ from ..domain.stats import OrderFold, monthly_revenue
 from ..engine import closing, resources
 from ..engine.tables.store import Store
 from ..engine.tables.table import Table
-from ..server import lists, reply
+from ..server import lists
 from ..server.lists import query_of
 from ..server.reply import Reply
 from ..server.work import Work
+from .shown import shown
 
 
 async def list_projects(work: Work, query: Body) -> Reply:
@@ -29,12 +30,12 @@ def create_project(work: Work, body: Body) -> Reply:
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
     blank = work.draft.new("Project")
     public, hidden = rules.new_project(blank, body, work.who.identity.subject)
-    record = resources.add_project(work.draft, public, hidden).record
-    return _reply(work, record, "Project created.").created(work, f"/v2/projects/{record.id}")
+    row = resources.add_project(work.draft, public, hidden)
+    return shown(work, row, "Project created.").created(work, f"/v2/projects/{row.id}")
 
 
 def get_project(work: Work, ident: str) -> Reply:
-    return _reply(work, work.find_allowed("projects", ident, "project"), "Project retrieved.")
+    return shown(work, _open(work, ident), "Project retrieved.")
 
 
 def update_project(work: Work, ident: str, body: Body) -> Reply:
@@ -51,10 +52,10 @@ def update_project(work: Work, ident: str, body: Body) -> Reply:
         work.draft.emit_change(row, "updated", moved_from(before))
     if moved is not None:
         resources.project_moved(work.draft, row, moved)
-    return _reply(work, row.record, "Project updated.")
+    return shown(work, row, "Project updated.")
 
 
-async def delete_project(work: Work, ident: str) -> Reply:
+async def delete_project(work: Work, ident: str) -> Body:
     store = work.store
     late = await work.in_slices(closing.payable_late(store, "projectId", ident, work.now))
     row = _open(work, ident)
@@ -62,13 +63,11 @@ async def delete_project(work: Work, ident: str) -> Reply:
     orders = 0
     for status in {*sets["kept"], *sets["payable"]}:
         orders += store.orders.count("projectId+status", (ident, status))
-    running = store.running("projectId", ident)
-    rules.check_idle(orders, running, late)
-    moved = work.lifecycle("Project").find(row.status, "deleted")
-    work.draft.emit_move(row, moved)
+    rules.check_idle(orders, store.running("projectId", ident), late)
+    work.draft.emit_move(row, work.lifecycle("Project").find(row.status, "deleted"))
     resources.clear_project(work.draft, ident)
     work.draft.drop(row)
-    return reply.value({"error": False, "data": {}, "message": "Project deleted."})
+    return {"error": False, "data": {}, "message": "Project deleted."}
 
 
 def update_project_status(work: Work, ident: str, body: Body) -> Reply:
@@ -89,7 +88,7 @@ def archive_project(work: Work, ident: str, body: Body) -> Reply:
     return _move(work, ident, "archived", body)
 
 
-async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
+async def get_project_stats(work: Work, ident: str, query: Body) -> Body:
     store = work.store
     archived = _open(work, ident).status == "archived"
     lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
@@ -122,7 +121,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Reply:
         "top_plans": orders.top_plans(store.plans.peek),
         "generated_at": generated_at,
     }
-    return reply.value({"error": False, "data": {"stats": stats}, "message": "Project statistics."})
+    return {"error": False, "data": {"stats": stats}, "message": "Project statistics."}
 
 
 def _added_up(orders: Table, ident: str, fold: OrderFold) -> Sliced[OrderFold]:
@@ -158,8 +157,4 @@ def _move(work: Work, ident: str, to: str, body: Body) -> Reply:
     moved = move(work.lifecycle("Project"), row.status, to)
     if moved is not None:
         row = resources.move_project(work.draft, row, moved, body.get("reason"))
-    return _reply(work, row.record, f"Project {to}.")
-
-
-def _reply(work: Work, record: Record, message: str) -> Reply:
-    return reply.enveloped(message, "project", work.store.shown("projects", record), in_data=True)
+    return shown(work, row, f"Project {to}.")

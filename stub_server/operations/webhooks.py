@@ -14,6 +14,7 @@ from ..server import lists, reply
 from ..server.lists import list_reply, query_of
 from ..server.reply import Reply
 from ..server.work import Work
+from .shown import shown
 
 WARNING = "Store the signing key now. It is not shown again."
 PATIENCE = 4.0  # seconds that a request waits for a receiver
@@ -57,8 +58,7 @@ def list_webhook_events(work: Work) -> Reply:
 
 
 def get_webhook(work: Work, ident: str) -> Reply:
-    row = _open(work, ident)
-    return reply.enveloped("Webhook retrieved.", "webhook", row.record.public)
+    return reply.enveloped("Webhook retrieved.", "webhook", _open(work, ident).record.public)
 
 
 def update_webhook(work: Work, ident: str, body: Body) -> Reply:
@@ -74,7 +74,7 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
         row = work.draft.update(row, public, hidden)
         if not public["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
-    return reply.enveloped("Webhook updated.", "webhook", row.record.public)
+    return shown(work, row, "Webhook updated.")
 
 
 def delete_webhook(work: Work, ident: str) -> Reply:
@@ -92,14 +92,10 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
     work.draft.update(row, public, hidden)
-    if until > work.now:
-        rest = f"The previous key signs as well until {iso(until)}."
-    else:
-        rest = "The previous key no longer signs."
     return reply.message(
         "Signing key regenerated.",
         webhook=public | {"signing_key": key},
-        warning=f"{WARNING} {rest}",
+        warning=f"{WARNING} The previous key signs as well until {iso(until)}.",
     )
 
 

@@ -62,6 +62,22 @@ def shown(answer: httpx2.Response, member: str) -> Json:
         raise Refused(message, answer) from None
 
 
+def explained(request: Json) -> str:
+    """How a request of the journal was answered; of one that was refused why, and what changes make
+    the nearest that succeeds.
+    """
+    code, why = request["code"] or "", request["explanation"]
+    text = f"{request['method']} {request['path']} answered {request['status']} {code}".rstrip()
+    if why is None:
+        return text
+    text += f"\n  why: {why['summary']}"
+    for change in (why["nearest"] or {"changes": ()})["changes"]:
+        where, value = change["where"], change["to"]
+        change_to = f"without {where}" if value is None else f"with {where}: {short(value)}"
+        text += f"\n  succeeds {change_to}  ({change['why']})"
+    return text
+
+
 def body_of(answer: httpx2.Response) -> Json:
     """The body of an answer; empty where it is no object of JSON."""
     try:

@@ -14,7 +14,7 @@ import httpx2
 
 from ..core.members import given
 from ..domain.cpf import cpf_with_check_digits
-from .http import Json, Refused, body_of, done, id_of, instant, listed, short, shown
+from .http import Json, Refused, body_of, done, explained, id_of, instant, listed, shown
 from .parts import Fault, Inbox
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
@@ -327,9 +327,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
             request["operationId"] = operationId
         bounds = {"exactly": times} if isinstance(times, int) else times
         response = given(status=status, code=code)
-        body = {"request": request, "times": bounds}
-        if response:
-            body["response"] = response
+        body = given(request=request, times=bounds, response=response or None)
         answer = self.control.post("/requests/verify", json=body)
         report = body_of(answer)
         if answer.status_code != 409 or "nearest" not in report:
@@ -344,25 +342,12 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         """The newest requests that were refused, oldest first, equal ones once: why, and
         what would succeed.
         """
-        refused = [each for each in self.requests() if (each["status"] or 0) >= 400]
-        newest = reversed(refused[:_MOST_EXPLAINED])
-        found = dict.fromkeys((*self._refusal(each),) for each in newest)
-        for lines in [*found][-most:]:
-            yield from lines
-
-    def _refusal(self, row: Json) -> Iterator[str]:
-        """Why a request of the list was refused, and what changes make the nearest
-        that succeeds.
-        """
-        why = done(self.control.get(f"/requests/{row['id']}"))["request"]["explanation"]
-        yield f"{row['method']} {row['path']} answered {row['status']} {row['code'] or ''}".rstrip()
-        if why is None:
-            return
-        yield f"  why: {why['summary']}"
-        for change in (why["nearest"] or {"changes": ()})["changes"]:
-            where, value = change["where"], change["to"]
-            change_to = f"without {where}" if value is None else f"with {where}: {short(value)}"
-            yield f"  succeeds {change_to}  ({change['why']})"
+        refused = [each["id"] for each in self.requests() if (each["status"] or 0) >= 400]
+        found: dict[str, None] = {}
+        for ident in reversed(refused[:_MOST_EXPLAINED]):
+            found[explained(shown(self.control.get(f"/requests/{ident}"), "request"))] = None
+        for text in [*found][-most:]:
+            yield from text.split("\n")
 
     def recording(self) -> bytes:
         """A recording of the requests, without secrets, for `stub-server replay`."""

@@ -70,11 +70,8 @@ class Server:
         `scenario`, `seed` and `now` default to those of the server. `settings` are those that
         `PATCH /_sandbox/settings` takes, such as `autopay=5`. Raises Refused.
         """
-        body = given(name=name, scenario=scenario, seed=seed)
-        if now is not None:
-            body["now"] = instant(now)
-        if settings:
-            body["settings"] = settings
+        begins = None if now is None else instant(now)
+        body = given(name=name, scenario=scenario, seed=seed, now=begins, settings=settings or None)
         made = shown(self.control.post("/sandboxes", json=body), "sandbox")
         return Sandbox(self, made, self._headers)
 

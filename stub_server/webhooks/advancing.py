@@ -3,7 +3,6 @@ what is held.
 """
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 
 from ..core.slices import at_once
@@ -21,10 +20,8 @@ async def pass_time(
     cause: Cause,
     *,
     seconds: float,
-    then: Callable[[], object],
 ) -> tuple[list[Fired], bool]:
-    """Advance the clock of a sandbox and then call `then`; wait for that at most so many seconds of
-    real time.
+    """Advance the clock of a sandbox; wait for that at most so many seconds of real time.
 
     Returns the jobs done on the way, and whether the clock has arrived.
 
@@ -35,7 +32,6 @@ async def pass_time(
     if not courier.is_open:
         at_once(jobs_until(sandbox, to, fired))
         move_clock(sandbox, to, cause)
-        then()
         return fired, True
 
     outbox = courier.outbox(sandbox)
@@ -46,7 +42,6 @@ async def pass_time(
             await _advance(courier, sandbox, to, cause, fired)
             if not sandbox.status.is_gone:
                 move_clock(sandbox, to, cause)
-                then()
         finally:
             sandbox.status.is_advancing, outbox.fired = False, None
             courier.look_soon(sandbox)

@@ -86,6 +86,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("history", {"action": "restore", "name": "nothing"}),
     ("requests", {"action": "show", "id": "req_nothing"}),
     ("requests", {"action": "verify", "request": {"operationId": "createPixOrdr"}}),
+    ("requests", {"query": 10**30}),
     ("start", {"sandbox": "not a name"}),
     ("start", {"scenario": "nothing"}),
     ("fly", {}),

@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp_types import CallToolResult
 
 from stub_server.app import contracts, data_dir
 from stub_server.tools.mcp.tools import function_of, tools
@@ -72,6 +71,8 @@ async def receive(agent: Agent) -> None:
     read = await agent("webhooks", action="wait")
     assert "order.created" in text_of(read)
     assert facts_of(read)["messages"][0]["verified"] is True
+    (body,) = re.findall(r"^body: (.*)$", text_of(read), re.MULTILINE)
+    assert json.loads(body)["type"] == "order.created"
     number = facts_of(read)["messages"][0]["number"]
     found = await agent("call_api", operation="listWebhooks", full=True)
     url = json.loads(text_of(found).partition("\n")[2].rpartition("\nNext:")[0])["webhooks"][0][
@@ -254,17 +255,13 @@ def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
         )
         listed = text_of(await agent("call_api", operation="listSubscriptions", query={"limit": 1}))
         assert ('"amount": ' in listed, "Next: orders" in listed) == (True, False)
-        control = await agent("call_api", operation="cancelSubscription")
-        assert "a control of the sandbox, POST /subscriptions/{subscriptionId}/cancel, " in text_of(
-            control
-        )
         assert (
             "persona"
             in text_of(await agent("read_docs", page="createPersona")).partition("nearest")[2]
         )
         assert "search_docs" in text_of(await agent("read_docs", page="123"))
         section = text_of(await agent("read_docs", page="/guide/webhooks#verify-a-signature"))
-        assert len(re.findall(r"^## ", section, re.MULTILINE)) == 1
+        assert section.startswith("## Verify a signature\n")
 
     over_http(live.url, work)
 
@@ -342,13 +339,11 @@ def test_results_leave_nothing_to_guess(live: Live) -> None:
             assert found["pages"][0].endswith("/docs/getCredentials.md"), found
         order = shown_call(await agent("start"))
         order["body"]["metadata"] = {"cart": "c-17"}
-        placed = await agent("call_api", **order)
+        await agent("call_api", **order)
         request = {"operationId": "createPixOrder", "body": {"metadata": {"cart": "c-17"}}}
         once = {"request": request, "times": {"exactly": 1}}
         verified = await agent("requests", action="verify", **once)
         assert facts_of(verified).get("ok") is True, text_of(verified)
-        wrong = await agent("call_api", operation="getOrder", params={"orderId": _code(placed)})
-        assert f"orders {{action: show, order: {_code(placed)}}}" in text_of(wrong)
         customers = await agent("call_api", operation="listCustomers", query={"limit": 1})
         assert re.search(r'"document": "[0-9]+"', text_of(customers))
         assert "subscription" in facts_of(await agent("orders", action="pay"))
@@ -397,14 +392,6 @@ def test_nobody_else_writes_a_line_of_a_result(live: Live) -> None:
     over_http(live.url, work)
 
 
-def test_a_number_of_more_than_64_bits_is_refused_like_any_other(live: Live) -> None:
-    async def work(agent: Agent) -> None:
-        refused = text_of(await agent("requests", query=10**30))
-        assert refused.startswith("requests does not take these arguments"), refused
-
-    over_http(live.url, work)
-
-
 def test_after_a_rotation_the_call_that_is_shown_works(live: Live) -> None:
     async def work(agent: Agent) -> None:
         begun = facts_of(await agent("start"))
@@ -420,34 +407,5 @@ def test_after_a_rotation_the_call_that_is_shown_works(live: Live) -> None:
     over_http(live.url, work)
 
 
-def test_an_argument_of_another_action_is_named(live: Live) -> None:
-    async def work(agent: Agent) -> None:
-        refused = text_of(await agent("history", action="undo", name="clean"))
-        said = "history {action: undo} got an unexpected keyword argument 'name'. Leave it out."
-        assert said == _first(refused)
-
-    over_http(live.url, work)
-
-
-def test_certificates_and_messages_are_whole(live: Live) -> None:
-    async def work(agent: Agent) -> None:
-        made = await agent("webhooks", action="inbox", event_type="order.created")
-        await agent("call_api", **shown_call(await agent("start")))
-        read = text_of(await agent("webhooks", action="wait"))
-        body = re.findall(r"^body: (.*)$", read, re.MULTILINE)[0]
-        assert json.loads(body)["type"] == "order.created"
-        webhook = facts_of(made)["webhook"]["id"]
-        certified = text_of(await agent("webhooks", action="certify", webhookId=webhook))
-        rules = re.findall(r"^\w+: failed, as .*$", certified, re.MULTILINE)
-        assert rules
-        assert not [rule for rule in rules if "…" in rule]
-
-    over_http(live.url, work)
-
-
 def _first(text: str) -> str:
     return text.partition("\n")[0]
-
-
-def _code(placed: CallToolResult) -> str:
-    return str(facts_of(placed)["code"])

@@ -233,8 +233,7 @@ def test_a_reader_of_a_stream_that_is_behind_is_told_of_few_deliveries_in_a_turn
         product = {"projectId": shop.project, "planIds": [shop.plan], "name": f"{number}"}
         shop.make("/v2/products", product)
     entry = shop.app.sandboxes.entry("default")
-    place = Place(entry)
-    place.go_back(entry, f"{entry.incarnation}-0-0-0")
+    place = Place(entry, f"{entry.incarnation}-0-0-0")
     told: list[bytes] = []
     while messages := list(place.read(entry)):
         assert len(messages) < 4 * 100

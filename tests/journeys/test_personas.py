@@ -67,12 +67,6 @@ def test_a_persona_is_a_new_customer_in_the_state_that_was_asked_for(
     assert done(control.get("/invariants"))["ok"]
 
 
-def test_two_of_a_kind_are_two_people(control: httpx2.Client) -> None:
-    first, second = (add(control, "loyal_member")["customer"] for _ in range(2))
-    assert first["document"] != second["document"]
-    assert first["name"] != second["name"]
-
-
 def test_it_is_one_step_without_events_that_can_be_undone(
     api: httpx2.Client, control: httpx2.Client
 ) -> None:
@@ -179,10 +173,3 @@ def test_what_is_missing_is_said(api: httpx2.Client, control: httpx2.Client) -> 
     done(control.post("/clock/advance", json={"days": 60}))
     add(control, "company_br", planId=full)
     refused(asked("company_br", planId=full), 409, "plan_sold_out")
-
-
-@pytest.mark.parametrize("scenario", ["past_due", "extremes"])
-def test_other_scenarios_have_them_too(control: httpx2.Client, scenario: str) -> None:
-    done(control.post("/reset", json={"scenario": scenario}))
-    assert add(control, "past_due_br")["subscriptions"][0]["status"] == "past_due"
-    assert done(control.get("/invariants"))["ok"]

@@ -84,13 +84,11 @@ def test_a_mistyped_code_fails_its_checksum(stage: Stage) -> None:
     assert {"qr_code": "checksum"} == refused(answer, 404, "not_found")
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"), [("pix", "form"), ("çã", "form"), (" ", "form"), ("0" * 600, "form")]
-)
-def test_what_is_no_code_is_refused(stage: Stage, text: str, reason: str) -> None:
+@pytest.mark.parametrize("text", ["pix", "çã", "0" * 600])
+def test_what_is_no_code_is_refused(stage: Stage, text: str) -> None:
     """With what is wrong about it."""
     answer = stage.control.post("/pix/pay", json={"qr_code": text})
-    assert {"qr_code": reason} == refused(answer, 404, "not_found")
+    assert {"qr_code": "form"} == refused(answer, 404, "not_found")
 
 
 def test_a_code_of_another_charge_is_not_found(stage: Stage) -> None:

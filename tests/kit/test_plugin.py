@@ -54,11 +54,6 @@ class Checkout(unittest.TestCase):
         with self.server.sandbox() as sandbox:
             sandbox.pay(sandbox.pay(sandbox.order()))
 """
-MARKED = """
-def test_the_seed_is_that_of_the_ini_file(sandbox):
-    assert 7 == sandbox.control.get("/sandboxes/" + sandbox.name).json()["sandbox"]["seed"]
-    assert "empty" == sandbox.control.get("/sandboxes/" + sandbox.name).json()["sandbox"]["scenario"]
-"""
 THREE_LINES = """
 def test_checkout(sandbox):
     order = sandbox.pay(sandbox.order())
@@ -184,14 +179,6 @@ def test_a_failed_test_of_unittest_says_what_was_refused(tmp_path: Path) -> None
         assert part in ended.stderr, ended.stderr
 
 
-def test_a_run_uses_a_server_that_is_there_whatever_its_ini_file(
-    live: Live, tmp_path: Path
-) -> None:
-    ini = "sandbox_args = --seed 7\nsandbox_command = nowhere\n"
-    ended = run(tmp_path, SEEDED, "-v", "--sandbox-url", live.url, ini=ini)
-    assert 0 == ended.returncode, ended.stdout
-
-
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     ended = run(tmp_path, SEEDED, ini="sandbox_command = nowhere stub-server\n")
     assert (1, True) == (ended.returncode, "'nowhere'" in ended.stdout), ended.stdout
@@ -223,11 +210,6 @@ def test_the_kit_imports_nothing_but_pytest_and_httpx2() -> None:
         if name in owners and known.isdisjoint(map(str.lower, owners[name]))
     }
     assert {"stub_server"} == foreign
-
-
-def test_the_ini_file_has_flags_of_the_server(tmp_path: Path) -> None:
-    ended = run(tmp_path, MARKED, ini="sandbox_args = --scenario empty --seed 7\n")
-    assert 0 == ended.returncode, ended.stdout
 
 
 def test_the_server_starts_whatever_directory_and_variables_tests_have(tmp_path: Path) -> None:

@@ -1,11 +1,8 @@
 """`stub-server faults`: rules listed, made and deleted from the shell."""
 
-import json
-
 import httpx2
-import pytest
 
-from ..support.command import asked, run
+from ..support.command import run
 
 
 def test_a_preset_is_made_listed_and_deleted(to: list[str], api: httpx2.Client) -> None:
@@ -24,27 +21,3 @@ def test_a_preset_is_made_listed_and_deleted(to: list[str], api: httpx2.Client) 
         (none := run("faults", "list", *to)).exit_code,
         none.output,
     )
-
-
-def test_a_rule_is_made_from_json(to: list[str]) -> None:
-    rule = {"name": "late hooks", "match": {"event": "order.*"}, "then": {"delay_ms": 5}}
-    made = asked("faults", "add", json.dumps(rule), *to)["fault"]
-    assert rule.items() <= made.items()
-    assert {"faults": [made]} == asked("faults", "list", *to)
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("delete", "fault_9"), "There is no fault rule of this id in the sandbox."),
-        (("add", "earthquake"), "is not one of"),
-        (
-            ("add", '{"then": {"webhook_drop": true, "status": 503}}'),
-            "Leave out what only requests have: then.status",
-        ),
-    ],
-)
-def test_what_the_sandbox_refuses_exits_1(to: list[str], args: tuple[str, ...], said: str) -> None:
-    done = run("faults", *args, *to)
-    assert 1 == done.exit_code
-    assert said in done.output

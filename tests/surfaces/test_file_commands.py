@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from ..support.command import run
-from ..support.files import exported, lines, sealed
+from ..support.files import exported
 from ..support.make import Maker
 
 
@@ -28,27 +28,6 @@ def test_a_sandbox_is_written_to_a_file_and_read_from_it(
     assert said.output.startswith(f"{to[-1]} is the sandbox of the file: step 1, ")
     assert control.get("/credentials").json()["private_key"] in said.output
     assert file.read_bytes() == exported(control)
-
-
-def test_a_file_that_cannot_be_used_exits_1_with_the_reasons(
-    to: list[str], control: httpx2.Client, tmp_path: Path
-) -> None:
-    file, data = tmp_path / "bad.sandbox", exported(control)
-    file.write_bytes(data[:-9])
-    said = run("import", str(file), *to)
-    assert (1, "Error: The file is damaged: it is truncated.\n") == (said.exit_code, said.stderr)
-    found = lines(data)
-    for name, (_, body) in zip(
-        "ab",
-        [line for line in found if line[0] == "record" and line[1]["table"] == "plans"],
-        strict=False,
-    ):
-        body["public"][name] = 1
-    file.write_bytes(sealed(found))
-    said = run("import", str(file), *to)
-    assert 1 == said.exit_code
-    assert "Error: 2 reasons: plans /" in said.stderr
-    assert "\n  file: plans /" in said.stderr
 
 
 @pytest.mark.parametrize("verb", [("export",), ("record",), ("requests", "har")])

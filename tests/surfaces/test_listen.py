@@ -190,7 +190,6 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
     for args, says in (
         ((), "--print to show them"),
         (("--forward-to", "localhost:3000"), "is not an address"),
-        (("--print", "--events", " , "), "names no type"),
         (
             ("--print", "--events", "order.paid, order.pago", "--server", live.url),
             (

@@ -125,14 +125,3 @@ def test_a_recording_is_served_and_rewound_to_a_request(
             for ident in made
         ]
     assert [200, 404] == found
-
-
-def test_without_a_name_the_file_is_called_as_the_sandbox(
-    to: list[str], make_customer: Maker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    make_customer()
-    told = json.loads(run("record", "--json", *to).output)
-    size = (tmp_path / f"{to[-1]}.stub").stat().st_size
-    assert {"sandbox": to[-1], "file": f"{to[-1]}.stub", "bytes": size} == told
-    assert b"\x1f\x8b" == run("record", "-o", "-", *to).stdout_bytes[:2]

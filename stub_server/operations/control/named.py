@@ -2,6 +2,9 @@
 as `last` too.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from ...core.problem import NotFound, reference_not_found
 from ...core.record import Row
 from ...server.work import Work
@@ -9,11 +12,31 @@ from ...server.work import Work
 
 def open_named(work: Work, table: str, name: str, what: str) -> Row:
     """A record of any merchant of the sandbox, for whom this works from now on. Raises NotFound."""
-    ident = _made_last(work, table) if name == "last" else name.lower()
+    for ident in _idents(work, table, name):
+        with suppress(NotFound):
+            return work.open_of_any(table, ident, what)
+    raise work.not_found(what)
+
+
+def _idents(work: Work, table: str, name: str) -> Iterator[str]:
+    """The ids that a name may mean.
+
+    `last` is the record that was made last, unless that was undone: by date it may be another, as
+    orders of a persona are older.
+    """
+    if name == "last":
+        for step in reversed(work.sandbox.log):
+            for change in reversed(step.changes):
+                if change.table == table and change.before is None:
+                    yield change.id
+        own = work.store.tables[table]
+        for key in own.order[-1:]:
+            yield own.rows[key].id
+        return
+    yield name.lower()
     for store in work.sandbox.stores.values():
         codes = store.tables[table].unique.get("code", {})  # an overlay may take the key away
-        ident = codes.get(name.upper(), ident)
-    return work.open_of_any(table, ident, what)
+        yield codes.get(name.upper(), "")
 
 
 def open_referred(work: Work, member: str, ident: str) -> Row:
@@ -26,22 +49,3 @@ def open_referred(work: Work, member: str, ident: str) -> Row:
         return work.open_of_any(f"{what}s", ident.lower(), what)
     except NotFound:
         raise reference_not_found(member, what) from None
-
-
-def _made_last(work: Work, table: str) -> str:
-    """The id of the record that was made last: by date it may be another, as orders of a persona
-    are older.
-    """
-    for step in reversed(work.sandbox.log):
-        for part in step.parts:
-            for change in reversed(part.changes):
-                is_new = change.table == table and change.before is None
-                if is_new and _is_there(work, table, change.id):  # it may have been undone
-                    return change.id
-    own = work.store.tables[table]
-    return own.rows[own.order[-1]].id if own.order else ""
-
-
-def _is_there(work: Work, table: str, ident: str) -> bool:
-    """Whether a merchant of the sandbox has a record."""
-    return any(store.tables[table].find(ident) for store in work.sandbox.stores.values())

@@ -22,28 +22,26 @@ from ...webhooks.advancing import counts
 from .turns import own_turn
 
 
-def get_health(work: Work) -> Reply:
+def get_health(work: Work) -> Body:
     """On a public server, only callers with the admin key see the seed and the scenario's path."""
     server, sandbox = work.server, work.sandbox
     scenario, key = sandbox.origin.scenario, work.request.headers.get(ADMIN_KEY)
     origin: Body = {"scenario": PurePath(scenario).stem}
     if not server.settings.is_public or server.guard.knows_admin(key):
         origin = {"scenario": scenario, "seed": sandbox.origin.seed}
-    return reply.value(
-        {
-            "status": "ok",
-            "version": __version__,
-            "sandbox": sandbox.name,
-            **origin,
-            "now": work.now_text,
-            "operations": len(server.document.operations),
-            "events": len(server.document.events),
-            "deliveries": counts(server.courier, sandbox),
-        }
-    )
+    return {
+        "status": "ok",
+        "version": __version__,
+        "sandbox": sandbox.name,
+        **origin,
+        "now": work.now_text,
+        "operations": len(server.document.operations),
+        "events": len(server.document.events),
+        "deliveries": counts(server.courier, sandbox),
+    }
 
 
-def get_readiness(work: Work) -> Reply:
+def get_readiness(work: Work) -> Body:
     """Raises Unavailable while the store cannot be written, and once the server stops."""
     if work.server.closing.is_announced:
         raise Unavailable(
@@ -55,18 +53,18 @@ def get_readiness(work: Work) -> Reply:
     if persistence.failure is not None:
         raise persistence.failure.again()
     persistence.check_lease()
-    return reply.value({"status": "ready"})
+    return {"status": "ready"}
 
 
 def get_metrics(work: Work) -> Reply:
     return Reply(200, (exposition(work.server),), media=MEDIA)
 
 
-def get_credentials(work: Work) -> Reply:
-    return reply.value(credentials_of(work, work.sandbox, work.prefix))
+def get_credentials(work: Work) -> Body:
+    return credentials_of(work, work.sandbox, work.prefix)
 
 
-def issue_token(work: Work, body: Body) -> Reply:
+def issue_token(work: Work, body: Body) -> Body:
     merchant_id = body.get("merchant_id", work.sandbox.origin.home).lower()
     if merchant_id not in work.sandbox.stores and len(work.sandbox.stores) >= MOST_MERCHANTS:
         message = f"A sandbox has at most {MOST_MERCHANTS} merchants."
@@ -80,7 +78,7 @@ def issue_token(work: Work, body: Body) -> Reply:
     token, expires = work.server.tokens.issue(
         work.sandbox, merchant_id, store.merchant.user_id, scopes, seconds
     )
-    issued = {
+    return {
         "token": token,
         "token_type": "Bearer",
         "expires_in": seconds,
@@ -89,11 +87,10 @@ def issue_token(work: Work, body: Body) -> Reply:
         "merchant_id": merchant_id,
         "scopes": scopes,
     }
-    return reply.value(issued, 201)
 
 
-def list_assumptions(work: Work) -> Reply:
-    return reply.value(assumptions_of(work.server.document))
+def list_assumptions(work: Work) -> Body:
+    return assumptions_of(work.server.document)
 
 
 async def check_invariants(work: Work) -> Reply:
@@ -110,17 +107,15 @@ def _checking(work: Work) -> Sliced[list[Body]]:
     return (yield from checking(sandbox.fork(sandbox.name)))
 
 
-async def reset_sandbox(work: Work, body: Body) -> Reply:
+async def reset_sandbox(work: Work, body: Body) -> Body:
     beginning = checked_beginning(work, body)
     async with own_turn(work) as entry:
         sandbox = await work.sandboxes.reset(entry.sandbox.name, beginning)
     work.move_to(sandbox)
-    return reply.value(
-        {
-            "status": "ok",
-            "scenario": sandbox.origin.scenario,
-            "seed": sandbox.origin.seed,
-            "now": iso(sandbox.clock.now),
-            "counts": sandbox.store.counts(),
-        }
-    )
+    return {
+        "status": "ok",
+        "scenario": sandbox.origin.scenario,
+        "seed": sandbox.origin.seed,
+        "now": iso(sandbox.clock.now),
+        "counts": sandbox.store.counts(),
+    }

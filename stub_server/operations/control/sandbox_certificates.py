@@ -6,8 +6,6 @@ from ...core.problem import Conflict
 from ...core.record import Body, Row
 from ...domain.deliveries import Delivery
 from ...domain.webhooks import ABROAD, listens, valid_keys
-from ...server import reply
-from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.effects import Effects
 from ...webhooks.receiver import Session
@@ -20,7 +18,7 @@ AT_ONCE = 4  # certifications of a server, one in each sandbox, for their calls 
 USUAL = "order.paid"
 
 
-async def certify_receiver(work: Work, body: Body) -> Reply:
+async def certify_receiver(work: Work, body: Body) -> Body:
     sandbox, server = work.sandbox, work.server
     if sandbox.name in server.underway.certifying or len(server.underway.certifying) >= AT_ONCE:
         message = (
@@ -53,7 +51,7 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
     finally:
         server.underway.certifying.discard(sandbox.name)
     about = {"sandbox": sandbox.name, "url": target.url, "event_type": event_type}
-    return reply.value({"certificate": about | report})
+    return {"certificate": about | report}
 
 
 def _webhook(work: Work, body: Body) -> Row:

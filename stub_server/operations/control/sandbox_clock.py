@@ -3,7 +3,7 @@ the way is done.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from heapq import merge
 
@@ -25,7 +25,7 @@ from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
 from ...engine.scheduler import Fired, check_not_advancing, table_of_job
-from ...server import lists, reply
+from ...server import lists
 from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.advancing import counts, pass_time
@@ -38,42 +38,30 @@ _OF_PAYMENTS = ("order.expire", "order.pay")
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
-def _nothing() -> None:
-    """What follows an advance."""
+async def set_clock(work: Work, query: Body, body: Body) -> Body:
+    check_not_advancing(work.sandbox)
+    if "to" not in body:
+        _set_frozen(work, body["frozen"])
+        return get_clock(work)
+    fired, _ = await _jump(work, parse_iso(body["to"]), body)
+    return get_clock(work) | _jobs(work, fired, query)
 
 
-def get_clock(work: Work) -> Reply:
-    return reply.value(_clock(work))
-
-
-async def set_clock(work: Work, query: Body, body: Body) -> Reply:
-    jobs: Body = {}
-    set_frozen = partial(_set_frozen, work, body.get("frozen"))
-    if "to" in body:
-        fired, _ = await _jump(work, parse_iso(body["to"]), body, set_frozen)
-        jobs = _jobs(work, fired, query)
-    else:
-        check_not_advancing(work.sandbox)
-        set_frozen()
-    return reply.value(_clock(work) | jobs)
-
-
-async def advance_clock(work: Work, query: Body, body: Body) -> Reply:
+async def advance_clock(work: Work, query: Body, body: Body) -> Body:
     if "to" in body:
         to = parse_iso(body["to"])
     else:
         to = add_interval(work.now, "month", 1, int(body.get("months", 0)))
         for name, unit in _UNITS.items():
             to += round(body.get(name, 0) * unit)
+    check_not_advancing(work.sandbox)
     fired, complete = await _jump(work, to, body)
-    return reply.value(
-        {
-            "now": iso(work.sandbox.clock.now),
-            **_jobs(work, fired, query),
-            "complete": complete,
-            "remaining": counts(work.server.courier, work.sandbox)["due"],  # attempts
-        }
-    )
+    return {
+        "now": iso(work.sandbox.clock.now),
+        **_jobs(work, fired, query),
+        "complete": complete,
+        "remaining": counts(work.server.courier, work.sandbox)["due"],  # attempts
+    }
 
 
 def _jobs(work: Work, fired: list[Fired], query: Body) -> Body:
@@ -155,10 +143,11 @@ def _shown(work: Work, timer: Timer) -> Body:
     }
 
 
-async def _jump(
-    work: Work, to: int, body: Body, then: Callable[[], object] = _nothing
-) -> tuple[list[Fired], bool]:
-    check_not_advancing(work.sandbox)
+async def _jump(work: Work, to: int, body: Body) -> tuple[list[Fired], bool]:
+    """The jobs that are done until an instant, and whether the clock has arrived at it.
+
+    A clock that is to stop, or to run, does so from now on.
+    """
     if to < work.now:
         message = f"The clock shows {work.now_text} and moves forward only."
         raise Conflict.at(
@@ -173,17 +162,15 @@ async def _jump(
         raise Conflict.at("to", message, "clock_too_far")
     seconds = body.get("wait_seconds", PATIENCE)
     with work.waiting():
-        passed = await pass_time(
-            work.server.courier, work.sandbox, to, work.cause, seconds=seconds, then=then
-        )
+        if "frozen" in body:
+            _set_frozen(work, body["frozen"])
+        passed = await pass_time(work.server.courier, work.sandbox, to, work.cause, seconds=seconds)
     work.check_there()
     return passed
 
 
-def _set_frozen(work: Work, frozen: bool | None) -> None:
-    """Stop the clock at the time that it shows, or let it run from there; None leaves it."""
-    if frozen is None:
-        return
+def _set_frozen(work: Work, frozen: bool) -> None:
+    """Stop the clock at the time that it shows, or let it run from there."""
     clock = work.sandbox.clock
     draft = Draft(work.sandbox, work.sandbox.store, work.cause)
     draft.clock = clock.state._replace(frozen=True) if frozen else clock.resumed()
@@ -192,7 +179,7 @@ def _set_frozen(work: Work, frozen: bool | None) -> None:
         work.server.courier.look_soon(work.sandbox)
 
 
-def _clock(work: Work) -> Body:
+def get_clock(work: Work) -> Body:
     sandbox = work.sandbox
     job, attempt = sandbox.timers.next_job(), sandbox.timers.next_attempt()
     # what is due already is on its way, or held

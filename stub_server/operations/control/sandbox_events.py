@@ -12,7 +12,7 @@ from ...domain.webhooks import listens
 from ...engine import samples
 from ...engine.lists import Event
 from ...engine.scheduler import do_due
-from ...server import lists, reply
+from ...server import lists
 from ...server.reply import Reply, has_left
 from ...server.sandboxes.entry import Entry
 from ...server.work import Work
@@ -51,7 +51,7 @@ def _page(events: list[Event], rest: Body) -> Reply:
     return Reply(200, parts, "events" if events else None)
 
 
-def trigger_event(work: Work, body: Body) -> Reply:
+def trigger_event(work: Work, body: Body) -> Body:
     """Raise an event without a cause: no record changes, and all webhooks that listen to
     it receive it.
     """
@@ -64,7 +64,7 @@ def trigger_event(work: Work, body: Body) -> Reply:
         )
         _check_payload(work, entry, event)
     work.draft.raise_event(event)
-    return reply.value({"event": orjson.Fragment(event.payload())}, status=201)
+    return {"event": orjson.Fragment(event.payload())}
 
 
 def _check_payload(work: Work, entry: Body, event: Event) -> None:

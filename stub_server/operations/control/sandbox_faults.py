@@ -6,7 +6,7 @@ from ...core.clock import iso
 from ...core.problem import Conflict
 from ...core.record import Body
 from ...engine.fault_rules import CONFLICT, Fault, acts_beyond
-from ...server import lists, reply
+from ...server import lists
 from ...server.reply import Reply
 from ...server.work import Work
 
@@ -28,7 +28,7 @@ def list_faults(work: Work, query: Body) -> Reply:
     )
 
 
-def create_fault(work: Work, body: Body) -> Reply:
+def create_fault(work: Work, body: Body) -> Body:
     if "then" not in body and "preset" not in body:
         raise Conflict.at("then", "Send then or a preset.", CONFLICT)
     delay = body.get("then", {}).get("delay_ms")
@@ -43,23 +43,21 @@ def create_fault(work: Work, body: Body) -> Reply:
             message = f"A rule cannot set then.headers.{name[:60]}. Leave it out."
             raise Conflict.at(f"then.headers.{name[:60]}", message, CONFLICT)
     fault = work.sandbox.faults.add(body, work.now)
-    return reply.value({"fault": _shown(fault)}, status=201)
+    return {"fault": _shown(fault)}
 
 
-def delete_faults(work: Work) -> Reply:
+def delete_faults(work: Work) -> None:
     work.sandbox.faults.rules.clear()
-    return Reply(204, ())
 
 
-def update_fault(work: Work, ident: str, body: Body) -> Reply:
+def update_fault(work: Work, ident: str, body: Body) -> Body:
     fault = work.sandbox.faults.get(ident)
     fault.enabled = body["enabled"]
-    return reply.value({"fault": _shown(fault)})
+    return {"fault": _shown(fault)}
 
 
-def delete_fault(work: Work, ident: str) -> Reply:
+def delete_fault(work: Work, ident: str) -> None:
     work.sandbox.faults.drop(ident)
-    return Reply(204, ())
 
 
 def _shown(fault: Fault) -> Body:

@@ -8,10 +8,8 @@ from ...core.problem import Conflict, Invalid, Limited, detail
 from ...core.record import Body
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
-from ...server import reply
 from ...server.journal.recordable import chosen, line
 from ...server.reply import Reply, Streamed
-from ...server.sandboxes.entry import Entry
 from ...server.views import shown
 from ...server.work import Work
 from ...storage.exports import write_recording, write_sandbox
@@ -19,6 +17,7 @@ from ...storage.package import MEDIA, BadFile
 from ...storage.state import capture
 from .turns import own_turn
 
+Writing = Callable[[IO[bytes]], object]
 MOST_DOWNLOADS = 16  # of a server at once
 _MOST_SHOWN = 1_000  # characters of a reason
 # bytes that are read at once; and of a file, which beyond that is on disk
@@ -28,27 +27,22 @@ _PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024
 async def export_sandbox(work: Work, query: Body) -> Reply:
     """Others are served while the file is packed, and it is sent as fast as it is read."""
     async with own_turn(work) as entry:
+        state, steps = capture(entry.sandbox), list(entry.sandbox.log)
         if query["requests"]:
-            return await _record(work, entry.sandbox)
-        return await _export(work, entry, query)
+            return await _file(work, "stub", _recording(work, entry.sandbox, state, steps))
+        snapshots, secrets = entry.snapshots.all(), query["secrets"]
+        if not query["history"]:
+            steps = []
+        return await _file(
+            work,
+            "sandbox",
+            lambda file: write_sandbox(file, state, steps, snapshots, secrets=secrets),
+        )
 
 
-async def _export(work: Work, entry: Entry, query: Body) -> Reply:
-    sandbox = entry.sandbox
-    state, steps = capture(sandbox), list[Step]()
-    if query["history"]:
-        steps = list(sandbox.log)
-    snapshots = entry.snapshots.all()
-    return await _file(
-        work,
-        "sandbox",
-        lambda to: write_sandbox(to, state, steps, snapshots, secrets=query["secrets"]),
-    )
-
-
-async def _record(work: Work, sandbox: Sandbox) -> Reply:
-    """The state before the oldest request that can be sent again, and the requests since."""
-    (traces, left_out), state, steps = chosen(sandbox), capture(sandbox), list(sandbox.log)
+def _recording(work: Work, sandbox: Sandbox, state: Sandbox, steps: list[Step]) -> Writing:
+    """Writes the state before the oldest request that can be sent again, and the requests since."""
+    traces, left_out = chosen(sandbox)
     start = traces[0].before if traces else sandbox.log.number
     about = {
         "behaviour": dict(work.server.settings.behaviour),
@@ -57,15 +51,12 @@ async def _record(work: Work, sandbox: Sandbox) -> Reply:
         "left_out": left_out,
         "recorded": len(traces),
     }
-
-    def write(file: IO[bytes]) -> None:
-        requests = map(line, traces)
-        write_recording(file, state, steps, about=about, start=start, requests=requests)
-
-    return await _file(work, "stub", write)
+    return lambda file: write_recording(
+        file, state, steps, about=about, start=start, requests=map(line, traces)
+    )
 
 
-async def _file(work: Work, ending: str, write: Callable[[IO[bytes]], None]) -> Reply:
+async def _file(work: Work, ending: str, write: Writing) -> Reply:
     """What is written, under the sandbox's name. Raises Limited, Conflict."""
     server = work.server
     if len(server.underway.downloads) >= MOST_DOWNLOADS:
@@ -98,7 +89,7 @@ async def _pieces(file: IO[bytes]) -> AsyncGenerator[bytes]:
             yield piece
 
 
-async def import_sandbox(work: Work, query: Body) -> Reply:
+async def import_sandbox(work: Work, query: Body) -> Body:
     """A file that cannot be used changes nothing."""
     try:
         entry, replaced = await work.sandboxes.import_(
@@ -108,7 +99,7 @@ async def import_sandbox(work: Work, query: Body) -> Reply:
         details = [_detail(error, reason) for reason in error.reasons]
         raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
     work.move_to(entry.sandbox)
-    return reply.value({"sandbox": shown(work, entry), "replaced": replaced})
+    return {"sandbox": shown(work, entry), "replaced": replaced}
 
 
 def _detail(error: BadFile, reason: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from ...core.record import Body
 from ...engine.history import check_kept, state_at, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
-from ...server import lists, reply
+from ...server import lists
 from ...server.layers.access import check_access
 from ...server.reply import Reply
 from ...server.views import shown, shown_step, versions
@@ -32,14 +32,13 @@ async def get_record_history(work: Work, resource: str, ident: str, query: Body)
     present = None
     for store in work.sandbox.stores.values():
         present = present or store.tables[resource].find(ident)
-    reading = versions(work.sandbox.log, resource, ident, present)
-    found = await work.in_slices(reading)
+    found = await work.in_slices(versions(work.sandbox.log, resource, ident, present))
     if not found:
         raise work.not_found("record")
     return lists.listed_here("versions", found, query, dict)
 
 
-async def rewind_sandbox(work: Work, body: Body) -> Reply:
+async def rewind_sandbox(work: Work, body: Body) -> Body:
     sandbox, instant = work.sandbox, None
     check_not_advancing(sandbox)
     if "to_step" in body:
@@ -57,7 +56,7 @@ async def rewind_sandbox(work: Work, body: Body) -> Reply:
     check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
     entry, step = sandboxes.go_back(sandbox, then, work.cause, instant, number)
     work.trace.note(step)
-    return reply.value({"sandbox": shown(work, entry), "undone": step.number - 1 - number})
+    return {"sandbox": shown(work, entry), "undone": step.number - 1 - number}
 
 
 def _matches(step: Step, query: Body) -> bool:

@@ -6,7 +6,7 @@ from ...core.clock import iso, iso_or_none
 from ...core.problem import Invalid, NotFound
 from ...core.record import Body
 from ...engine.fault_rules import acts_beyond
-from ...server import lists, reply
+from ...server import lists
 from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.inbox import SHOWN_BODY, Answer, Box, Message
@@ -18,9 +18,8 @@ def list_inboxes(work: Work, query: Body) -> Reply:
     )
 
 
-def clear_inboxes(work: Work, query: Body) -> Reply:
+def clear_inboxes(work: Work, query: Body) -> None:
     work.entry.inbox.clear(query.get("name"))
-    return Reply(204, ())
 
 
 def list_inbox_messages(work: Work, name: str, query: Body) -> Reply:
@@ -34,21 +33,21 @@ def _matches(message: Message, query: Body) -> bool:
     return query.get("verified") in (None, message.verdict.reason is None)
 
 
-def get_inbox_message(work: Work, name: str, number: str) -> Reply:
+def get_inbox_message(work: Work, name: str, number: str) -> Body:
     for message in work.entry.inbox.messages(name):
         if str(message.number) == number:
-            return reply.value({"message": _shown(message, len(message.body))})
+            return {"message": _shown(message, len(message.body))}
     raise NotFound("There is no such message. The oldest are deleted when there are too many.")
 
 
-def set_inbox_answer(work: Work, name: str, body: Body) -> Reply:
+def set_inbox_answer(work: Work, name: str, body: Body) -> Body:
     answer = Answer(**body)
     for number, header in enumerate(answer.headers):
         if acts_beyond(header["name"]):
             message = "An inbox cannot answer with this header. Leave it out."
             raise Invalid.at(f"headers[{number}].name", message, violation="format")
     work.entry.inbox.set_answer(name, answer)
-    return reply.value({"answer": answer._asdict()})
+    return {"answer": answer._asdict()}
 
 
 # -- shared

@@ -27,9 +27,8 @@ async def list_requests(work: Work, query: Body) -> Reply:
     return lists.listed_here("requests", await _chosen(work, query), query, row)
 
 
-def delete_requests(work: Work) -> Reply:
+def delete_requests(work: Work) -> None:
     work.sandbox.journal.clear()
-    return Reply(204, ())
 
 
 async def get_request(work: Work, ident: str) -> Reply:

@@ -9,8 +9,6 @@ from ...core.record import Body, Row
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, amount_of
 from ...engine import billing, closing, renewals
-from ...server import reply
-from ...server.reply import Reply
 from ...server.views import pay_url
 from ...server.work import Work
 from .named import open_named
@@ -27,7 +25,7 @@ _SHOWN = (
 """What is shown of the hidden part of an order."""
 
 
-def inspect_order(work: Work, ident: str) -> Reply:
+def inspect_order(work: Work, ident: str) -> Body:
     row = _open(work, ident)
     project = work.store.projects.peek(row.hidden["projectId"])
     shop = "" if project is None else project["name"]
@@ -38,11 +36,11 @@ def inspect_order(work: Work, ident: str) -> Reply:
     return _shown(work, row, shop=shop, pay_url=address)
 
 
-def pay_order(work: Work, ident: str, body: Body) -> Reply:
+def pay_order(work: Work, ident: str, body: Body) -> Body:
     return _paid(work, _open(work, ident), body)
 
 
-def pay_pix_code(work: Work, body: Body) -> Reply:
+def pay_pix_code(work: Work, body: Body) -> Body:
     code = body["qr_code"].strip()
     try:
         amount_of(code)
@@ -54,7 +52,7 @@ def pay_pix_code(work: Work, body: Body) -> Reply:
     return _paid(work, _with_code(work, code), body)
 
 
-def _paid(work: Work, row: Row, asked: Body) -> Reply:
+def _paid(work: Work, row: Row, asked: Body) -> Body:
     paid_at = parse_iso(asked["paid_at"]) if "paid_at" in asked else None
     payer = billing.payer_of(work.draft, row, asked.get("payer"))
     return _shown(
@@ -63,7 +61,7 @@ def _paid(work: Work, row: Row, asked: Body) -> Reply:
     )
 
 
-def fail_order(work: Work, ident: str, body: Body) -> Reply:
+def fail_order(work: Work, ident: str, body: Body) -> Body:
     row = _open(work, ident)
     method = row.public["paymentMethod"]
     code = body.get("code", orders.DEFAULT_FAILURE[method])
@@ -71,27 +69,27 @@ def fail_order(work: Work, ident: str, body: Body) -> Reply:
     return _shown(work, closing.fail(work.draft, row, code))
 
 
-def expire_order(work: Work, ident: str) -> Reply:
+def expire_order(work: Work, ident: str) -> Body:
     row = _open(work, ident)
     return _shown(work, closing.expire(work.draft, row))
 
 
-def cancel_order(work: Work, ident: str) -> Reply:
+def cancel_order(work: Work, ident: str) -> Body:
     row = _open(work, ident)
     return _shown(work, closing.cancel(work.draft, row))
 
 
-def refund_order(work: Work, ident: str, body: Body) -> Reply:
+def refund_order(work: Work, ident: str, body: Body) -> Body:
     row = _open(work, ident)
     return _shown(work, billing.refund(work.draft, row, _amount(body)))
 
 
-def dispute_order(work: Work, ident: str, body: Body) -> Reply:
+def dispute_order(work: Work, ident: str, body: Body) -> Body:
     row, reason = _open(work, ident), body.get("reason")
     return _shown(work, renewals.dispute(work.draft, row, _amount(body), reason))
 
 
-def resolve_dispute(work: Work, ident: str, body: Body) -> Reply:
+def resolve_dispute(work: Work, ident: str, body: Body) -> Body:
     row = _open(work, ident)
     if body["outcome"] == "won":
         return _shown(work, renewals.win(work.draft, row))
@@ -121,9 +119,9 @@ def _with_code(work: Work, code: str) -> Row:
     raise NotFound("No order of this sandbox shows this PIX code.")
 
 
-def _shown(work: Work, row: Row, **more: str) -> Reply:
+def _shown(work: Work, row: Row, **more: str) -> Body:
     shown = {"order": row.public} | {name: row.hidden[name] for name in _SHOWN}
-    return reply.value(shown | more | {"allowed": _allowed(work, row)})
+    return shown | more | {"allowed": _allowed(work, row)}
 
 
 def _allowed(work: Work, row: Row) -> list[str]:

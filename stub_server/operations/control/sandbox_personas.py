@@ -10,15 +10,13 @@ from ...data.scenario import read_node
 from ...domain.documents import normalise
 from ...domain.orders import check_buyable
 from ...engine.tables.store import Store
-from ...server import reply
-from ...server.reply import Reply
 from ...server.work import Work
 from .named import open_referred
 
 MOST_PLANS = 200  # that one may be about, where none is named: the oldest, which have a past
 
 
-def add_persona(work: Work, body: Body) -> Reply:
+def add_persona(work: Work, body: Body) -> Body:
     wanted, plans = body.get("customer", {}), _plans(work, body)
     if (
         "document" in wanted
@@ -30,12 +28,12 @@ def add_persona(work: Work, body: Body) -> Reply:
     persona = read_node(FIXTURES / "personas" / f"{body['persona']}.yaml", "Persona")
     made = live(work.draft, persona, wanted, offers_of(work.store, plans))
     (customer,) = made["customers"]
-    members = {
+    return {
+        "persona": body["persona"],
         "customer": customer,
         "subscriptions": made["subscriptions"],
         "orders": made["orders"],
     }
-    return reply.value({"persona": body["persona"], **members}, 201)
 
 
 def _plans(work: Work, body: Body) -> list[Body]:

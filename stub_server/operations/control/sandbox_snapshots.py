@@ -6,7 +6,7 @@ from ...contract.redaction import Redactor
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
 from ...core.slices import BackgroundWorker
-from ...server import lists, reply
+from ...server import lists
 from ...server.reply import Reply
 from ...server.sandboxes.entry import Entry, records_of
 from ...server.views import shown
@@ -18,7 +18,7 @@ _MEASURING = BackgroundWorker()
 """Measures one snapshot at a time, whatever files are being written or read."""
 
 
-async def create_snapshot(work: Work, body: Body) -> Reply:
+async def create_snapshot(work: Work, body: Body) -> Body:
     sandboxes, name, description = work.sandboxes, body["name"], body.get("description")
     if description is not None:  # lists show it, and files that hold no secrets
         own = work.server.guard.admin_key, work.server.settings.secret
@@ -31,7 +31,7 @@ async def create_snapshot(work: Work, body: Body) -> Reply:
             if await sandboxes.persistence.keep_snapshot(entry, snapshot):
                 break  # else it was reset meanwhile, and what there is now is meant
     work.trace.before = snapshot.sandbox.log.number  # attempts may have ended before its turn
-    return reply.value({"snapshot": _shown(snapshot)}, status=201)
+    return {"snapshot": _shown(snapshot)}
 
 
 async def _made(work: Work, name: str, description: str | None) -> tuple[Entry, Snapshot]:
@@ -47,17 +47,16 @@ def list_snapshots(work: Work, query: Body) -> Reply:
     return lists.listed_here("snapshots", work.entry.snapshots.all()[::-1], query, _shown)
 
 
-async def delete_snapshot(work: Work, name: str) -> Reply:
+async def delete_snapshot(work: Work, name: str) -> None:
     await work.sandboxes.persistence.drop_snapshot(work.entry, name)
-    return Reply(204, ())
 
 
-async def restore_snapshot(work: Work, name: str) -> Reply:
+async def restore_snapshot(work: Work, name: str) -> Body:
     async with own_turn(work) as entry:
         then = entry.snapshots.get(name).sandbox.fork(work.sandbox.name)
         _, step = work.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
-    return reply.value({"sandbox": shown(work, entry)})
+    return {"sandbox": shown(work, entry)}
 
 
 def _shown(snapshot: Snapshot) -> Body:

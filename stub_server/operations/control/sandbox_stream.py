@@ -36,14 +36,9 @@ _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 async def follow_sandbox(work: Work) -> Reply:
     """The stream ends with the sandbox, its generation or the server."""
-    server, entry = work.server, work.entry
-    place, given = Place(entry), work.request.headers.get(b"last-event-id")
-    _check_room(server, place)
-    if given is not None:
-        place.go_back(entry, given.decode("latin-1"))
-    # it begins once the client reads: by then there may be another generation
-    generation = entry.sandbox.origin.generation
-    return Streamed(place.followed(server, work.sandbox.name, generation), b"text/event-stream")
+    place = Place(work.entry, work.request.headers.get(b"last-event-id", b"").decode("latin-1"))
+    _check_room(work.server, place)
+    return Streamed(place.followed(work.server), b"text/event-stream")
 
 
 def _check_room(server: Server, place: "Place") -> None:
@@ -65,30 +60,33 @@ def _check_room(server: Server, place: "Place") -> None:
 class Place:
     """How far somebody has read: how many requests, steps and events."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, last: str) -> None:
+        """`last` is the id of the last message that was read, empty for a new reader.
+
+        In a sandbox that began after that message, all is new but the events with which it began.
+        """
         sandbox = entry.sandbox
+        self.name, self.generation = sandbox.name, sandbox.origin.generation
         self.incarnation = entry.incarnation
         self.read_of = {
             "request": sandbox.journal.appended,
             "step": sandbox.log.number,
             "event": sandbox.events.raised,
         }
-
-    def go_back(self, entry: Entry, ident: str) -> None:
-        """Go to the place that an id names; in a sandbox that began meanwhile, to its beginning."""
-        incarnation, *counts = ident.rsplit("-", 3)
-        if incarnation != entry.incarnation:
+        incarnation, *counts = last.rsplit("-", 3)
+        if counts and incarnation != entry.incarnation:
             counts = ["0", "0", str(entry.origin_events)]
-        for kind, count in zip(self.read_of, counts, strict=True):
+        for kind, count in zip(self.read_of, counts, strict=False):
             self.read_of[kind] = min(int(count), self.read_of[kind])
 
     def __str__(self) -> str:
         return "-".join([self.incarnation, *map(str, self.read_of.values())])
 
-    async def followed(
-        self, server: Server, name: str, generation: str
-    ) -> AsyncGenerator[bytes, None]:
-        """What happens in the sandbox of a name, until it ends, its generation or the server."""
+    async def followed(self, server: Server) -> AsyncGenerator[bytes, None]:
+        """What happens in the sandbox, until it ends, its generation or the server.
+
+        It begins once the client reads: by then there may be another generation.
+        """
         loop = asyncio.get_running_loop()
         try:
             _check_room(server, self)  # others may have begun before this one was read
@@ -99,7 +97,7 @@ class Place:
             yield b"retry: 1000\n\n"
             silent = loop.time()
             while not server.closing.is_set():
-                entry = _followed(server, name, self, generation)
+                entry = self._entry(server)
                 if entry is None:
                     return
                 await _catch_up(server, entry)
@@ -108,16 +106,24 @@ class Place:
                 messages = list(self.read(entry))
                 for message in messages:
                     yield message
+                if loop.time() - silent > ALIVE:
+                    messages.append(b": alive\n\n")
+                    yield messages[-1]
                 if messages:
                     silent = loop.time()
-                elif loop.time() - silent > ALIVE:
-                    silent = loop.time()
-                    yield b": alive\n\n"
-                else:
-                    yield b""  # sending it shows whether the reader is still there
+                yield b""  # sending it shows whether the reader is still there
                 await asyncio.sleep(0 if len(messages) >= _AT_ONCE else PAUSE)
         finally:
             server.underway.followers.discard(self)
+
+    def _entry(self, server: Server) -> Entry | None:
+        """The sandbox, unless it is gone, has begun anew, or was rotated."""
+        try:
+            entry = server.sandboxes.entry(self.name)
+        except NotFound:
+            return None
+        now = entry.incarnation, entry.sandbox.origin.generation
+        return entry if now == (self.incarnation, self.generation) else None
 
     def read(self, entry: Entry) -> Iterator[bytes]:
         """What is new, as messages; the place moves on with each."""
@@ -166,17 +172,6 @@ class Place:
     def _message(self, kind: str, data: Any) -> bytes:
         body = data if isinstance(data, bytes) else orjson.dumps(data)
         return b"event: %b\nid: %b\ndata: %b\n\n" % (kind.encode(), str(self).encode(), body)
-
-
-def _followed(server: Server, name: str, place: Place, generation: str) -> Entry | None:
-    """The sandbox, unless it is gone, has begun anew, or was rotated."""
-    try:
-        entry = server.sandboxes.entry(name)
-    except NotFound:
-        return None
-    if entry.incarnation != place.incarnation or entry.sandbox.origin.generation != generation:
-        return None
-    return entry
 
 
 async def _catch_up(server: Server, entry: Entry) -> None:

@@ -5,13 +5,11 @@ from ...core.record import Body, Row
 from ...domain.lifecycle import refused
 from ...domain.subscriptions import has_dispute
 from ...engine import billing, closing, renewals
-from ...server import reply
-from ...server.reply import Reply
 from ...server.work import Work
 from .named import open_named
 
 
-def cancel_subscription(work: Work, ident: str, body: Body) -> Reply:
+def cancel_subscription(work: Work, ident: str, body: Body) -> Body:
     row = _open(work, ident)
     status = row.status
     if not body.get("at_period_end", False):
@@ -24,7 +22,7 @@ def cancel_subscription(work: Work, ident: str, body: Body) -> Reply:
     return _shown(work, row.id)
 
 
-def resume_subscription(work: Work, ident: str) -> Reply:
+def resume_subscription(work: Work, ident: str) -> Body:
     """Its renewal order follows at once if it is time for one."""
     row = _open(work, ident)
     if not row.public["cancel_at_period_end"] or not billing.is_running(work.draft, row):
@@ -35,7 +33,7 @@ def resume_subscription(work: Work, ident: str) -> Reply:
     return _shown(work, row.id)
 
 
-def renew_subscription(work: Work, ident: str) -> Reply:
+def renew_subscription(work: Work, ident: str) -> Body:
     """The renewal order is paid, and made if none is open."""
     row, draft = _open(work, ident), work.draft
     if row.status not in draft.states("Subscription", "renewable"):
@@ -50,8 +48,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
             " resolved."
         )
         raise Conflict.at("status", message, where="path")
-    order_id = row.hidden["renewal_order"]
-    order = draft.open("orders", order_id)
+    order = draft.open("orders", row.hidden["renewal_order"])
     if order is None or not closing.is_payable(draft, order):
         order = renewals.renewal_order(draft, row)
     if closing.is_payable(draft, order):  # a magic e-mail may have failed it at once
@@ -59,7 +56,7 @@ def renew_subscription(work: Work, ident: str) -> Reply:
     return _shown(work, row.id, order.id)
 
 
-def expire_subscription(work: Work, ident: str) -> Reply:
+def expire_subscription(work: Work, ident: str) -> Body:
     row = _open(work, ident)
     billing.end_subscription(work.draft, row, "expired")
     return _shown(work, row.id, row.hidden["renewal_order"])
@@ -76,8 +73,7 @@ def _open(work: Work, ident: str) -> Row:
     return open_named(work, "subscriptions", ident, "subscription")
 
 
-def _shown(work: Work, ident: str, order_id: str | None = None) -> Reply:
+def _shown(work: Work, ident: str, order_id: str | None = None) -> Body:
     row = work.draft.get("subscriptions", ident)
     order = work.draft.open("orders", order_id)
-    subscription = work.store.shown_row(row)
-    return reply.value({"subscription": subscription, "order": order and order.public})
+    return {"subscription": work.store.shown_row(row), "order": order and order.public}

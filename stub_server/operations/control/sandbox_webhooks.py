@@ -4,15 +4,13 @@ from ...core.clock import iso
 from ...core.problem import Unavailable
 from ...core.record import Body
 from ...engine.scheduler import do_due
-from ...server import reply
-from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.advancing import counts, drained
 
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
-async def drain_webhooks(work: Work, body: Body) -> Reply:
+async def drain_webhooks(work: Work, body: Body) -> Body:
     """`complete` says whether nothing is due any more, or the time is over."""
     released = await _release_deliveries(work) if body.get("held") else 0
     sandbox, courier = work.sandbox, work.server.courier
@@ -21,14 +19,12 @@ async def drain_webhooks(work: Work, body: Body) -> Reply:
         complete = await drained(courier, sandbox, body.get("wait_seconds", PATIENCE))
     work.check_there()
     await do_due(sandbox, work.sandboxes.worker)
-    return reply.value(
-        {
-            "now": iso(sandbox.clock.now),
-            "complete": complete,
-            "released": released,
-            "deliveries": counts(courier, sandbox),
-        }
-    )
+    return {
+        "now": iso(sandbox.clock.now),
+        "complete": complete,
+        "released": released,
+        "deliveries": counts(courier, sandbox),
+    }
 
 
 async def _release_deliveries(work: Work) -> int:

@@ -37,9 +37,8 @@ def get_sandbox(work: Work, name: str) -> Reply:
     return reply.value({"sandbox": shown(work, work.sandboxes.entry(name))})
 
 
-async def delete_sandbox(work: Work, name: str) -> Reply:
+async def delete_sandbox(work: Work, name: str) -> None:
     await work.sandboxes.delete(name)
-    return Reply(204, ())
 
 
 async def fork_sandbox(work: Work, name: str, body: Body) -> Reply:
@@ -53,18 +52,16 @@ async def fork_sandbox(work: Work, name: str, body: Body) -> Reply:
     return _made(work, entry)
 
 
-async def rotate_sandbox(work: Work, name: str, body: Body) -> Reply:
+async def rotate_sandbox(work: Work, name: str, body: Body) -> Body:
     deletes = body.get("keys", False)
     entry, made = await work.sandboxes.rotate(name, work.cause, keys=deletes)
     newest = made[: -MOST_SHOWN - 1 : -1]
-    return reply.value(
-        {
-            "sandbox": shown(work, entry),
-            "keys": [shown_key(store, record) for store, record in newest],
-            "keys_total": len(made),
-            "keys_deleted": deletes,
-        }
-    )
+    return {
+        "sandbox": shown(work, entry),
+        "keys": [shown_key(store, record) for store, record in newest],
+        "keys_total": len(made),
+        "keys_deleted": deletes,
+    }
 
 
 def _prefers_to_ask(work: Work) -> bool:

@@ -9,7 +9,7 @@ from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.lifecycle import duplicate
 from ...engine.tables.specs import UniqueViolation
-from ..reply import Answer, Reply, Streamed
+from ..reply import Answer, Streamed
 from ..request import CONTROL_KEY
 from ..server import Server
 from ..work import Work
@@ -124,7 +124,7 @@ class Dispatch:
         trace.rule_at = perf_counter_ns()
         try:
             replied = endpoint.handler(work, *arguments.ids, **arguments.named)
-            reply: Reply = (await replied) if endpoint.is_async else replied
+            reply = endpoint.reply((await replied) if endpoint.is_async else replied)
             # what it tells may be of the next generation; a rotation ends its own key
             if CONTROL_KEY in way.request.headers and endpoint.operation.id != _ROTATES:
                 check_access(self._server, way.request, way.target)

@@ -11,7 +11,7 @@ from connexion.operations import AbstractOperation
 
 from ...contract.document import JSON, Document, Operation, Response
 from ...contract.schema import ContractViolation, Schemas
-from ..reply import Reply
+from ..reply import Reply, value
 from ..resolver import not_built
 
 
@@ -58,6 +58,14 @@ class Endpoint:
     def is_async(self) -> bool:
         """Whether the handler is awaited."""
         return inspect.iscoroutinefunction(self.handler)
+
+    def reply(self, found: Any) -> Reply:
+        """What a handler answers: a body alone, or nothing, has the status of its successes."""
+        if isinstance(found, Reply):
+            return found
+        if found is None:
+            return Reply(204, ())
+        return value(found, (self.made_for or self.operation).successes[0])
 
     @cached_property
     def _success(self) -> int | None:

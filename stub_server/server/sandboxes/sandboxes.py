@@ -34,18 +34,14 @@ from .making import AS_AT_THE_START, Beginning
 class Sandboxes(MadeSandboxes):
     """All sandboxes of a server by name."""
 
-    has_kept_default = False  # whether the default one was in the store already
-
     def open(self) -> None:
         """Read the stored sandboxes, and make the default one if the store has none.
 
         Raises StoreError, BadFile, ScenarioError, Unavailable.
         """
         self._read_stored()
-        self.has_kept_default = (
-            DEFAULT in self._entries or self.persistence.default_elsewhere is not None
-        )
-        if not self.has_kept_default and not self._begin_default():
+        is_kept = DEFAULT in self._entries or self.persistence.default_elsewhere is not None
+        if not is_kept and not self._begin_default():
             self._read_stored()  # another server of the store has begun it meanwhile
         kept = self.persistence.default_elsewhere
         if kept is not None:

@@ -3,16 +3,15 @@ and going back.
 """
 
 import json
-import re
 from typing import Any
 from urllib.parse import urlencode
 
+from ...core.record import Body
 from ...server.request import CONTROL
-from .calling import answered
-from .session import Json, Session, Wrong, segment
+from .calling import PLACEHOLDER, answered
+from .session import Session, Wrong, segment
 from .texts import Result, body_lines, facts_of, refusal
 
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _DEFAULTS = {"order": "last", "subscription": "last", "id": "last"}
 _LONGEST_CALL = 300  # characters of the call that a result shows
 _PATIENCE = 8.0  # seconds that deliveries on their way are waited for
@@ -24,7 +23,7 @@ digest = hmac.new(base64.b64decode(KEY.removeprefix("whsec_")), signed, hashlib.
 is_signed = "v1," + base64.b64encode(digest).decode() in headers["webhook-signature"].split()"""
 
 
-async def act(session: Session, call: str, following: str, own: Json) -> Result:
+async def act(session: Session, call: str, following: str, own: Body) -> Result:
     """Make a call such as `POST /orders/{order}/pay`: an argument that the path names replaces its
     placeholder.
 
@@ -35,7 +34,7 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     method, _, place = call.partition(" ")
     template, _, in_query = place.partition("?")
     path = await _with_ids(session, template, own)
-    asked, body = Json(), None
+    asked, body = Body(), None
     if method == "GET":
         asked = own
     elif in_query in own:
@@ -52,10 +51,10 @@ async def act(session: Session, call: str, following: str, own: Json) -> Result:
     return await answered(session, sent[:_LONGEST_CALL].rstrip(), answer, following)
 
 
-async def _with_ids(session: Session, path: str, own: Json) -> str:
+async def _with_ids(session: Session, path: str, own: Body) -> str:
     """A path with the arguments that it names, which are taken from `own`. Raises Wrong."""
     defaults = {**_DEFAULTS, "sandbox": session.sandbox}
-    for name in _PLACEHOLDER.findall(path):
+    for name in PLACEHOLDER.findall(path):
         value = own.pop(name, defaults.get(name))
         if value is None:
             raise Wrong(f"Give `{name}` too: {path} needs it.")
@@ -130,14 +129,11 @@ async def undo(session: Session) -> Result:
 async def export(session: Session) -> Result:
     """How to write the sandbox to a file."""
     await session.prefix()
-    return Result(
-        [f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."],
-        {},
-        "history",
-    )
+    line = f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."
+    return Result([line], {}, "history")
 
 
-async def list_requests(session: Session, query: Json | None = None) -> Result:
+async def list_requests(session: Session, query: Body | None = None) -> Result:
     """The newest requests, the refused ones first."""
     found = await session.get("/requests", **{"limit": 50, **(query or {})})
     found["requests"].sort(key=lambda each: (each["status"] or 500) < 400)

@@ -8,18 +8,19 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ...core.members import given
+from ...core.record import Body
 from ...server.layers.inside import Reply
 from ...server.request import CONTROL
-from .session import Json, Refused, Session, Wrong, path_of_api, segment
+from .session import Refused, Session, Wrong, path_of_api, segment
 from .texts import Result, body_lines, facts_of, refusal
 
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _NAME_OF_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII).fullmatch
 _OF_THE_CONNECTION = ("connection", "content-length", "host", "transfer-encoding")
 _LISTED = 10  # events
 _KEYS = ("private_key", "signing_key")
 _NOT_PASSED = ("failed", "unknown")  # results of rules
-_is_code = re.compile(r"[0-9A-Za-z]{10}").fullmatch  # of an order
+_ANA = {"name": "Ana Lima", "email": "ana.lima@example.com", "document": "52998224725"}
 
 
 async def start(session: Session, sandbox: str | None = None, **beginning: Any) -> Result:
@@ -36,56 +37,42 @@ async def start(session: Session, sandbox: str | None = None, **beginning: Any) 
         await session.enter(sandbox)  # the sandbox of this session was deleted
         found = await session.credentials()
     health = await session.get("/health")
-    ids = given(**found["sample"])
+    ids, base = given(**found["sample"]), found["base_url"]
     order = await _order(session, ids)
     lines = [
         f"Sandbox {found['sandbox']} of the merchant {found['merchant']['name']}, scenario"
         f" {health['scenario']}.",
-        f"Its clock shows {health['now']}. Base URL: {found['base_url']}",
+        f"Its clock shows {health['now']}. Base URL: {base}",
         f"Authorization: Bearer {found['jwt']}",
-        *_in_python(session, found["base_url"]),
+    ]
+    if not session.keys:  # else a program would need one too
+        lines.append(
+            f"In Python: found = httpx.get('{base}{CONTROL}/credentials').json();"
+            " token, plan = found['jwt'], found['sample']['planId']"
+        )
+    lines += [
         *body_lines(ids),
         *session.secrets,
         f"Try:\n1. call_api {json.dumps(order, ensure_ascii=False)}",
-        (
-            "2. orders {action: pay}\n3. webhooks {action: inbox}, another order, webhooks {action:"
-            " wait}"
-        ),
+        "2. orders {action: pay}",
+        "3. webhooks {action: inbox}, another order, webhooks {action: wait}",
     ]
-    facts = {
-        "sandbox": found["sandbox"],
-        "base_url": found["base_url"],
-        "token": found["jwt"],
-        "ids": ids,
-    }
+    facts = {"sandbox": found["sandbox"], "base_url": base, "token": found["jwt"], "ids": ids}
     return Result(lines, facts, "call_api, search_docs, webhooks", has_secrets=True)
 
 
-def _in_python(session: Session, base: str) -> list[str]:
-    """How a program gets token and ids, where no key is needed for that."""
-    if session.keys:
-        return []
-    return [
-        f"In Python: found = httpx.get('{base}{CONTROL}/credentials').json();"
-        " token, plan = found['jwt'], found['sample']['planId']"
-    ]
-
-
-async def _order(session: Session, ids: Json) -> Json:
+async def _order(session: Session, ids: Body) -> Body:
     """The arguments of an order that works, if a plan is sold."""
     if "planId" not in ids:
         return {"operation": "listPlans"}
     plan = (await session.get(f"/v2/plans/{ids['planId']}"))["plan"]
+    amount = plan["amount"]
     body = {
         "projectId": plan["projectId"],
         "planId": plan["id"],
-        "totalAmount": plan["amount"],
-        "items": [{"description": plan["name"], "quantity": 1, "amount": plan["amount"]}],
-        "customer": {
-            "name": "Ana Lima",
-            "email": "ana.lima@example.com",
-            "document": "52998224725",
-        },
+        "totalAmount": amount,
+        "items": [{"description": plan["name"], "quantity": 1, "amount": amount}],
+        "customer": _ANA,
     }
     return {"operation": "createPixOrder", "body": body}
 
@@ -94,7 +81,7 @@ async def call_api(
     session: Session,
     operation: str = "",
     path: str = "",
-    params: Json | None = None,
+    params: Body | None = None,
     full: bool = False,
     **parts: Any,
 ) -> Result:
@@ -103,13 +90,12 @@ async def call_api(
     if operation:
         method, path = await _place(session, operation, params or {})
     path, _, query = path.partition("?")
-    answer = await session.api(
+    answer = await session.send(
         method,
         path_of_api(path),
-        query={**dict(parse_qsl(query)), **parts.get("query", {})},
+        headers=await _credential(session, parts.get("as")) | _headers(parts.get("headers", {})),
+        query=dict(parse_qsl(query)) | parts.get("query", {}),
         body=parts.get("body"),
-        headers=_headers(parts.get("headers", {})),
-        bearer=await _bearer(session, parts.get("as")),
     )
     following = "orders {action: pay}, call_api, history {action: undo}"
     if method == "GET":
@@ -117,7 +103,21 @@ async def call_api(
     return await answered(session, f"{method} {path}", answer, following, full=full)
 
 
-def _headers(headers: Json) -> dict[str, str]:
+async def _credential(session: Session, who: str | None) -> dict[str, str]:
+    """The header for `as`: nobody's, of the API key or of scopes; without it of the ready token."""
+    if who == "none":
+        return {}
+    if who is None:
+        token = await session.token()
+    elif who == "key":
+        token = (await session.credentials())["private_key"]
+    else:
+        made = await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})
+        token = made.json["token"]
+    return {"authorization": f"Bearer {token}"}
+
+
+def _headers(headers: Body) -> dict[str, str]:
     """Headers by name in lower case.
 
     Raises Wrong for those of the connection, and for what cannot be one.
@@ -134,22 +134,35 @@ def _headers(headers: Json) -> dict[str, str]:
     return found
 
 
+async def _place(session: Session, name: str, params: Body) -> tuple[str, str]:
+    """The method and path of an operation, with its ids.
+
+    Raises Wrong, and Refused for an unknown one.
+    """
+    found = await session.page("/openapi.json", "application/json", operationId=name)
+    ((path, item),) = found.json["paths"].items()
+    (method,) = (method for method, operation in item.items() if "operationId" in operation)
+    for each in PLACEHOLDER.findall(path):
+        if each not in params:
+            raise Wrong(f"{name} is {method.upper()} {path}: give params, such as {{{each}: ID}}.")
+        path = path.replace(f"{{{each}}}", segment(str(params[each])))
+    return method.upper(), path
+
+
+# -- what was answered
+
+
 async def answered(
     session: Session, sent: str, answer: Reply, following: str, *, full: bool = False
 ) -> Result:
-    """What the API or a control answered to what was `sent`, and what that changed.
-
-    Raises Refused.
-    """
-    if answer.is_refused:
-        raise Refused(answer)
+    """What the API or a control answered to what was `sent`, and what that changed."""
     lines = [f"{sent}: {answer.status}, request {answer.request_id}"]
     if "x-sandbox-warnings" in answer.headers:
         lines.append(f"Warnings: {answer.headers['x-sandbox-warnings']}")
     found = answer.json or {}
     try:
         if not sent.startswith("GET "):
-            lines += await what_happened(session, answer)
+            lines += await _events(session, answer)
         found = await _completed(session, found)
     except Refused as error:  # what was asked for is done
         lines.append(f"That is done. To read what else belongs to it failed: {error}.")
@@ -159,12 +172,24 @@ async def answered(
     else:
         lines += body_lines(found)
     lines += _keep_keys(session, found)
-    return Result(
-        lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full
-    )
+    facts = {"http_status": answer.status, **facts_of(found)}
+    return Result(lines, facts, following, may_be_long=full)
 
 
-async def _completed(session: Session, found: Json) -> Json:
+async def _events(session: Session, answer: Reply) -> list[str]:
+    """A line about the events that a request raised, if any."""
+    steps = (await session.get("/steps", cause=answer.request_id))["steps"]
+    events, deliveries = list[str](), 0
+    for step in reversed(steps):
+        events += [event["type"] for event in step["events"]]
+        changed = [change["resource"] for change in step["changes"]]
+        deliveries += changed.count("webhook_logs")
+    if not events:
+        return []
+    return [f"Events: {', '.join(events[:_LISTED])}; deliveries to webhooks: {deliveries}."]
+
+
+async def _completed(session: Session, found: Body) -> Body:
     """An order of a control with its subscription; of jobs those that raised events, of rules those
     not passed.
     """
@@ -175,7 +200,7 @@ async def _completed(session: Session, found: Json) -> Json:
         return found | {"fired": [job for job in found["fired"] if job["events"]]}
     if "certificate" in found:
         certificate = found["certificate"]
-        shown: Json = {"certificate": {**certificate, "rules": []}}
+        shown: Body = {"certificate": certificate | {"rules": []}}
         for rule in certificate["rules"]:
             if rule["result"] in _NOT_PASSED:
                 said = f"{rule['result']}, as {rule['received']}."
@@ -184,83 +209,13 @@ async def _completed(session: Session, found: Json) -> Json:
     return found
 
 
-async def _place(session: Session, name: str, params: Json) -> tuple[str, str]:
-    """The method and path of an operation, with its ids.
-
-    Raises Wrong, and Refused for an unknown one.
-    """
-    try:
-        method, path = await _described(session, "/openapi.json", name)
-    except Refused as unknown:
-        await _refuse_control(session, name)
-        raise unknown
-    for each in _PLACEHOLDER.findall(path):
-        if each not in params:
-            raise Wrong(f"{name} is {method.upper()} {path}: give params, such as {{{each}: ID}}.")
-        value = segment(str(params[each]))
-        if each == "orderId" and _is_code(value):
-            raise Wrong(
-                f"{name} takes an id. orders {{action: show, order: {value}}} takes a code, and"
-                " shows the id."
-            )
-        path = path.replace(f"{{{each}}}", value)
-    return method.upper(), path
-
-
-async def _described(session: Session, document: str, name: str) -> tuple[str, str]:
-    """The method and path that a contract has of an operation.
-
-    Raises Refused for an unknown one.
-    """
-    contract = (await session.page(document, "application/json", operationId=name)).json
-    ((path, item),) = contract["paths"].items()
-    (method,) = (method for method, operation in item.items() if "operationId" in operation)
-    return method, path
-
-
-async def _refuse_control(session: Session, name: str) -> None:
-    """Raises Wrong for the name of a control, which other tools call."""
-    with suppress(Refused):
-        method, path = await _described(session, f"{CONTROL}/openapi.json", name)
-        raise Wrong(
-            f"{name} is a control of the sandbox, {method.upper()} {path}, and no operation of the"
-            " API. Another tool calls it: orders, subscriptions, clock, customers, webhooks,"
-            " faults, history or requests."
-        )
-
-
-async def _bearer(session: Session, who: str | None) -> str | None:
-    """The credential of `as`: None for the ready token, empty for none."""
-    if who is None:
-        return None
-    if who == "none":
-        return ""
-    if who == "key":
-        return str((await session.credentials())["private_key"])
-    made = await session.ask("POST", "/tokens", {"scopes": who.replace(",", " ").split()})
-    return str(made.json["token"])
-
-
-def _keep_keys(session: Session, body: Json) -> Iterator[str]:
+def _keep_keys(session: Session, body: Body) -> Iterator[str]:
     """Remember new keys; says where they are shown."""
     for record in body.values():
         for name in _KEYS:
             if isinstance(record, dict) and name in record:
                 session.secrets.append(f"{name} of {record['id']}: {record[name]}")
                 yield f"start shows the {name}."
-
-
-async def what_happened(session: Session, answer: Reply) -> list[str]:
-    """The events that the steps of a request raised."""
-    events, deliveries = list[str](), 0
-    for step in reversed((await session.get("/steps", cause=answer.request_id))["steps"]):
-        events += [event["type"] for event in step["events"]]
-        for change in step["changes"]:
-            if change["resource"] == "webhook_logs":
-                deliveries += 1
-    if not events:
-        return []
-    return [f"Events: {', '.join(events[:_LISTED])}; deliveries to webhooks: {deliveries}."]
 
 
 async def refused(session: Session, answer: Reply) -> Result:
@@ -286,14 +241,12 @@ async def refused(session: Session, answer: Reply) -> Result:
     return result
 
 
-async def _in_journal(session: Session, answer: Reply) -> Json | None:
+async def _in_journal(session: Session, answer: Reply) -> Body | None:
     """A request as the journal has it: the newest one without an answer, if none says which it
     is.
     """
     if answer.request_id:
-        found: Json = (await session.get(f"/requests/{answer.request_id}"))["request"]
+        found: Body = (await session.get(f"/requests/{answer.request_id}"))["request"]
         return found
-    for each in (await session.get("/requests", commands="true"))["requests"]:
-        if each["status"] is None:
-            return dict(each)
-    return None
+    newest: list[Body] = (await session.get("/requests", commands="true"))["requests"]
+    return next((each for each in newest if each["status"] is None), None)

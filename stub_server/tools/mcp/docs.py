@@ -6,11 +6,13 @@
 import re
 from contextlib import suppress
 
+from ...core.record import Body
 from ...server.request import CONTROL
-from .session import Json, Refused, Session, Wrong
+from .session import Refused, Session, Wrong
 from .texts import Result
 
-_LONGEST = 5_000  # bytes of a page that are shown unless all of it is asked for
+_LONGEST = 5_000  # characters of a page that are shown unless all of it is asked for
+_HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
 
 async def search_docs(session: Session, query: str, limit: int = 5) -> Result:
@@ -51,39 +53,31 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
             answer = await session.page(f"{place}.md", "text/markdown")
             return _shown(answer.body.decode(), name, section, full=full)
     words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60])) or page[:60]
-    found = await _found(session, words, 3)
-    if not found:
-        raise Wrong(f"There is no page {page[:60]}. search_docs finds one by other words.")
+    near = [each["address"] for each in await _found(session, words, 3)]
     raise Wrong(
-        f"There is no page {page[:60]}. The nearest are"
-        f" {', '.join(each['address'] for each in found)}."
+        f"There is no page {page[:60]}. The nearest are: {', '.join(near) or 'ask search_docs'}."
     )
 
 
-async def _found(session: Session, query: str, limit: int) -> list[Json]:
+async def _found(session: Session, query: str, limit: int) -> list[Body]:
     """What the guide finds; nothing without words, for which it answers its index."""
     answer = await session.page("/guide", "application/json", q=query, limit=limit)
     return answer.json["results"] if answer.json else []
 
 
 def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
-    """The page, or one section; what is long ends before a section, which is named."""
-    sections = {}
-    for part in re.split(r"^(?=#+ )", text, flags=re.MULTILINE):
-        sections[_anchor(part)] = part
-    names, begin, most = list(sections), 0, _LONGEST
-    if section in sections:
-        begin, most = names.index(section), 0
-    shown, following = "", "call_api, search_docs"
-    for anchor in names[begin:]:
-        if shown and not full and len((shown + sections[anchor]).encode()) > most:
-            following = f"read_docs {{page: {name}#{anchor}}}"
-            break
-        shown += sections[anchor]
-    return Result([shown.rstrip()], {}, following, may_be_long=full)
+    """The page from a section on, if it has it; what is long ends before another one, which is
+    named.
+    """
+    begins = {_anchor(each[1]): each.start() for each in _HEADING.finditer(text)}
+    begin = begins.get(section, 0)
+    end, following = len(text), "call_api, search_docs"
+    for anchor, place in begins.items():
+        if not full and begin < place <= begin + _LONGEST < len(text):
+            end, following = place, f"read_docs {{page: {name}#{anchor}}}"
+    return Result([text[begin:end].rstrip()], {}, following, may_be_long=full)
 
 
-def _anchor(part: str) -> str:
+def _anchor(heading: str) -> str:
     """The fragment of a section's heading, as the guide makes it."""
-    heading = part.partition("\n")[0].lstrip("# ").lower()
-    return re.sub(r"[^\w -]", "", heading).replace(" ", "-")
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")

@@ -75,13 +75,11 @@ class Endpoint:
                 f" {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}."
             )
         await self._has_begun.wait()
-        return Forwarded(partial(self._pass, work, self._open(work)))
+        return Forwarded(partial(self._pass, work))
 
-    async def _pass(
-        self, work: Work, opened: Session, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _pass(self, work: Work, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the package answer a request."""
-        body = [await _read(work.request, receive)]
+        opened, body = self._open(work), [await _read(work.request, receive)]
 
         async def received() -> Message:
             if body:
@@ -89,8 +87,9 @@ class Endpoint:
             return await receive()
 
         async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                await self._note_use(work.request.method, message, opened)
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                ident = dict(message["headers"]).get(_SESSION, b"").decode("latin-1")
+                await self._note_use(ident, opened, has_ended=work.request.method == "DELETE")
             await send(message)
 
         await self._handle(opened, scope, received, sent)
@@ -103,29 +102,25 @@ class Endpoint:
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
         await self._manager.handle_request({**scope, "user": user}, receive, send)
 
-    async def _note_use(self, method: str, answer: Message, opened: Session) -> None:
-        """Note that a session has answered, that one has begun, or that it has ended."""
-        ident = dict(answer["headers"]).get(_SESSION, b"").decode("latin-1")
-        if not ident or answer["status"] >= 400:
-            return
+    async def _note_use(self, ident: str, opened: Session, *, has_ended: bool) -> None:
+        """Note that a session has answered, that one has begun, or that it has ended.
+
+        Those that were not used for longest end, to make room.
+        """
         session = self._sessions.pop(ident, opened)
-        if method == "DELETE":
+        if not ident or has_ended:
             return
         self._sessions[ident] = session
+        of_sandbox = []
         if session.sandbox is not None:  # one control key must not take the place of others
             of_sandbox = [
                 ident for ident, each in self._sessions.items() if each.sandbox == session.sandbox
             ]
-            await self._end(of_sandbox[:-MOST_OF_A_SANDBOX])
-        await self._end([*self._sessions][:-MOST_SESSIONS])
-
-    async def _end(self, idents: Iterable[str]) -> None:
-        """End sessions that were not used for longest, to make room."""
-        for ident in idents:
-            session = self._sessions.pop(ident, None)
-            if session is not None:
-                ended = Question("DELETE", "/", headers={"mcp-session-id": ident})
-                await inside.ask(partial(self._handle, session), "", ended, None)
+        for each in of_sandbox[:-MOST_OF_A_SANDBOX] or [*self._sessions][:-MOST_SESSIONS]:
+            owner = self._sessions.pop(each, None)
+            if owner is not None:
+                ended = Question("DELETE", "/", headers={"mcp-session-id": each})
+                await inside.ask(partial(self._handle, owner), "", ended, None)
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
@@ -134,8 +129,7 @@ class Endpoint:
         own = _named_in(headers, ("host", "origin"))  # the origin decides for webhooks
 
         async def ask(question: Question) -> Reply:
-            length = str(len(question.body))
-            sent = {**question.headers, **own, "content-length": length}
+            sent = {**question.headers, **own, "content-length": str(len(question.body))}
             return await inside.ask(self._app(), "", question._replace(headers=sent), client)
 
         is_named = work.prefix or b"x-sandbox" in headers or CONTROL_KEY in headers
@@ -149,12 +143,8 @@ class Endpoint:
 
 def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str, str]:
     """The headers of these names that a request has."""
-    found = {}
-    for name in names:
-        value = headers.get(name.encode())
-        if value is not None:
-            found[name] = value.decode("latin-1")
-    return found
+    sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+    return {name: sent[name] for name in names if name in sent}
 
 
 async def _read(request: Request, receive: Receive) -> bytes | bytearray:

@@ -1,5 +1,5 @@
-"""What the tools of one agent work with: its sandbox, how it asks the API and the controls, and
-keys it was given.
+"""What the tools of one agent work with: its sandbox, how it asks the server, and keys it was
+given.
 """
 
 import json
@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import unquote, urlencode
 
 from ...core.members import given
+from ...core.record import Body
 from ...server.layers.access import CONSOLE
 from ...server.layers.inside import Question, Reply
 from ...server.protocol import LARGEST_HEAD
 from ...server.request import COMMAND, CONTROL
 
-Json = dict[str, Any]
 Ask = Callable[[Question], Awaitable[Reply]]
 """Sends a request, whose path has the prefix of the sandbox, to the server, and
 returns the answer.
@@ -42,7 +42,7 @@ class Session:
     """One agent.
 
     `sandbox` is None until a tool needs one, or names one; `keys` are headers that open the
-    controls.
+    controls. What asks the server raises Refused.
     """
 
     def __init__(self, ask: Ask, keys: Mapping[str, str], sandbox: str | None) -> None:
@@ -54,18 +54,16 @@ class Session:
         """What answers had of keys: `start` shows them, and no other tool."""
 
     async def enter(self, name: str | None = None, **beginning: Any) -> None:
-        """Work in a new sandbox from now on; without a beginning also in one that is there.
-
-        Raises Refused.
-        """
-        made: Json = {"name": name}
+        """Work in a new sandbox from now on; without a beginning also in one that is there."""
+        made: Body = {"name": name}
         if not name:
             made = {"name": f"agent-{secrets.token_hex(4)}", "ttl_seconds": _LIFETIME}
-        answer = await self.send("POST", f"{CONTROL}/sandboxes", body=made | beginning, prefix="")
-        may_be_there = name is not None and not beginning
-        is_there = may_be_there and answer.json.get("code") == "duplicate_sandbox"
-        if answer.is_refused and not is_there:
-            raise Refused(answer)
+        try:
+            await self.send("POST", f"{CONTROL}/sandboxes", body=made | beginning, prefix="")
+        except Refused as error:
+            is_there = (error.answer.json or {}).get("code") == "duplicate_sandbox"
+            if not name or beginning or not is_there:
+                raise
         self.sandbox, self._token = made["name"].lower(), None
         self.secrets.clear()
 
@@ -75,80 +73,53 @@ class Session:
             await self.enter()
         return f"/s/{self.sandbox}"
 
-    async def credentials(self) -> Json:
-        """The credentials of the sandbox, with a token that is used from now on. Raises Refused."""
-        found: Json = await self.get("/credentials")
+    async def credentials(self) -> Body:
+        """The credentials of the sandbox, with a token that is used from now on."""
+        found: Body = await self.get("/credentials")
         self._token = found["jwt"]
         return found
 
+    async def token(self) -> str:
+        """The ready token."""
+        return self._token or str((await self.credentials())["jwt"])
+
     async def get(self, path: str, **query: Any) -> Any:
-        """What a control, or the API, answers. Raises Refused, also for a body that is no JSON."""
+        """What a control, or the API, answers. Raises Refused also for a body that is no JSON."""
         answer = await self.ask("GET", path, **query)
         if answer.json is None:  # a fault rule cut it
             raise Refused(answer)
         return answer.json
 
-    async def ask(self, method: str, path: str, body: Json | None = None, **query: Any) -> Reply:
-        """The whole answer of a control, or of the API below `/v2` to the ready token.
-
-        Raises Refused.
-        """
+    async def ask(self, method: str, path: str, body: Body | None = None, **query: Any) -> Reply:
+        """The whole answer of a control, or of the API below `/v2` to the ready token."""
+        if not path.startswith("/v2/"):
+            return await self.send(method, CONTROL + path, body=body, query=query)
         # the journal counts these to the command, and not to what is tested
-        if path.startswith("/v2/"):
-            answer = await self.api(
-                method, path, body=body, query=query, headers={"user-agent": COMMAND}
-            )
-        else:
-            answer = await self.send(
-                method, CONTROL + path, body=body, query=query, prefix=await self.prefix()
-            )
-        if answer.is_refused:
-            raise Refused(answer)
-        return answer
-
-    async def api(
-        self, method: str, path: str, *, bearer: str | None = None, **parts: Any
-    ) -> Reply:
-        """The answer of the API, to the ready token or to another bearer; to an empty one
-        without any.
-        """
-        prefix = await self.prefix()
-        if bearer is None:
-            bearer = self._token or (await self.credentials())["jwt"]
-        headers = parts.pop("headers", {})
-        if bearer:
-            headers = {"authorization": f"Bearer {bearer}"} | headers
-        answer = await self.send(method, path, prefix=prefix, headers=headers, **parts)
-        if answer.status == 401:
-            self._token = None  # it may have ended: the next call gets another
-        return answer
+        headers = {"authorization": f"Bearer {await self.token()}", "user-agent": COMMAND}
+        return await self.send(method, path, headers=headers, body=body, query=query)
 
     async def page(self, path: str, accept: str, **query: Any) -> Reply:
-        """A page of the server, as the sandbox shows it if there is one. Raises Refused."""
-        prefix = ""
-        if self.sandbox is not None:
-            prefix = f"/s/{self.sandbox}"
-        answer = await self.send(
-            "GET", path, query=query, headers={"accept": accept}, prefix=prefix
-        )
-        if answer.is_refused:
-            raise Refused(answer)
-        return answer
+        """A page of the server, as the sandbox shows it if there is one."""
+        prefix = "" if self.sandbox is None else f"/s/{self.sandbox}"
+        headers = {"accept": accept}
+        return await self.send("GET", path, headers=headers, query=query, prefix=prefix)
 
     async def send(
         self,
         method: str,
         path: str,
         *,
-        prefix: str,
-        query: Json | None = None,
-        body: Any = None,
         headers: Mapping[str, str] | None = None,
+        query: Body | None = None,
+        body: Any = None,
+        prefix: str | None = None,
     ) -> Reply:
-        """Send a request, and return the answer, be it a refusal. Controls get the keys.
+        """Send a request to the sandbox, or below another prefix. Controls get the keys.
 
         Raises Wrong for one that no socket would take.
         """
+        if prefix is None:
+            prefix = await self.prefix()
         sent, content = {"user-agent": AGENT}, b""
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -159,7 +130,12 @@ class Session:
         asked = urlencode(given(**(query or {})), doseq=True)
         if len(path) + len(asked) + sum(map(len, sent.values())) > LARGEST_HEAD:
             raise Wrong(f"Path, query and headers are larger than {LARGEST_HEAD} bytes. Send less.")
-        return await self._ask(Question(method, prefix + path, asked, sent, content))
+        answer = await self._ask(Question(method, prefix + path, asked, sent, content))
+        if answer.status == 401:
+            self._token = None  # it may have ended: the next call gets another
+        if answer.is_refused:
+            raise Refused(answer)
+        return answer
 
 
 def segment(value: str) -> str:

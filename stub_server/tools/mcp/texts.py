@@ -9,8 +9,8 @@ import orjson
 
 from ...contract.redaction import Redactor
 from ...core.members import given
+from ...core.record import Body
 from ...core.text import shortened
-from .session import Json
 
 LISTED = 5  # entries of a list that are shown
 _VIOLATIONS = 12
@@ -50,7 +50,7 @@ class Result:
     """
 
     lines: list[str]
-    facts: Json = field(default_factory=dict)
+    facts: Body = field(default_factory=dict)
     next: str = ""
     is_error: bool = False
     may_be_long: bool = False
@@ -95,9 +95,10 @@ def body_lines(body: Any, most: int = LISTED) -> list[str]:
     for name, value in body.items():
         if value in _NOTHING or name in ("error", "pagination"):
             continue
-        if is_record or not _has_members(value):
+        first = value[0] if isinstance(value, list) else value
+        if is_record or not isinstance(first, dict):
             lines.append(f"{name}: {_in_one_line(value)}")
-        elif isinstance(value, dict):
+        elif first is value:
             lines.append(f"{name}:")
             lines += [f"  {line}" for line in body_lines(value)]
         else:
@@ -107,14 +108,7 @@ def body_lines(body: Any, most: int = LISTED) -> list[str]:
     return lines
 
 
-def _has_members(value: Any) -> bool:
-    """Whether a value is an object, or a list of objects."""
-    if isinstance(value, list):
-        return isinstance(value[0], dict)
-    return isinstance(value, dict)
-
-
-def opened(body: Json) -> Json:
+def opened(body: Body) -> Body:
     """A body whose list is inside `data`, as those that have it beside the message."""
     data = body.get("data")
     if isinstance(data, dict) and "pagination" in data:
@@ -138,55 +132,60 @@ def _cut(text: str, most: int) -> str:
     return shortened(" ".join(text[: 2 * most].split()), most)
 
 
-def facts_of(value: Any, *, is_inside: bool = False) -> Any:
+def facts_of(body: Body) -> Body:
     """The ids and states of what an answer has: its own, those of the records in it, and of the
     first of its lists.
     """
-    if isinstance(value, list):
-        entries = [facts_of(each, is_inside=True) for each in value[:LISTED]]
-        return [each for each in entries if each]
-    if isinstance(value, str):
-        return _hidden(value)
-    if not isinstance(value, dict):
-        return value
+    found: Body = _facts(body)
+    for name, value in opened(body).items():
+        if isinstance(value, dict):
+            found[name] = _facts(value)
+        elif isinstance(value, list):
+            found[name] = [_facts(each) for each in value[:LISTED] if isinstance(each, dict)]
+    return {name: value for name, value in found.items() if value not in _NOTHING}
+
+
+def _facts(record: Body) -> Body:
+    """The members of a record that a program goes on with."""
     found = {}
-    for name, each in opened(value).items():
-        is_holder = not is_inside and isinstance(each, (dict, list))
-        if not is_holder and name not in _FACTS:
-            continue
-        facts = facts_of(each, is_inside=True)
-        if facts not in _NOTHING:
-            found[name] = facts
+    for name, value in record.items():
+        if name in _FACTS and value is not None:
+            found[name] = _hidden(value) if isinstance(value, str) else value
     return found
 
 
 # -- refusals
 
 
-def refusal(said: Json, explanation: Json | None) -> Result:
+def refusal(said: Body, explanation: Body | None) -> Result:
     """A refusal by its body, with its reason, and with the calls that work."""
     found = explanation or {"nearest": None}
-    lines = [
-        *body_lines(said, _VIOLATIONS),
-        *body_lines({"rule": found.get("rule"), "state": found.get("state")}),
-    ]
-    nearest, facts = found["nearest"], facts_of(said | {"details": None})
+    reasons = {"rule": found.get("rule"), "state": found.get("state")}
+    result = Result(
+        [*body_lines(said, _VIOLATIONS), *body_lines(reasons)],
+        _facts(said),
+        f"read_docs {{page: {said.get('code')}}}",
+        is_error=True,
+    )
+    nearest = found["nearest"]
     if nearest is None:
-        return Result(lines, facts, f"read_docs {{page: {said.get('code')}}}", is_error=True)
-    calls = [orjson.dumps(_arguments(call)).decode() for call in nearest["calls"]]
-    shown = "\n".join(f"call_api {call}" for call in calls)
-    lines.append("This works now; it was tried on a copy of the sandbox:")
-    if len(shown) > _LARGEST_CALLS:
+        return result
+    calls = list(map(_arguments, nearest["calls"]))
+    shown = [f"call_api {orjson.dumps(call).decode()}" for call in calls]
+    result.lines.append("This works now; it was tried on a copy of the sandbox:")
+    if sum(map(len, shown)) > _LARGEST_CALLS:
         for change in nearest["changes"]:
-            lines.append(f"- {change['where']}: {_in_one_line(change['to'])}")
-        return Result(lines, facts, "call_api with that", is_error=True)
-    lines += shown.split("\n")
-    if _hidden(shown) == shown:
-        facts["retry"] = {"tool": "call_api", "arguments": orjson.loads(calls[-1])}
-    return Result(lines, facts, "call_api as shown", is_error=True)
+            result.lines.append(f"- {change['where']}: {_in_one_line(change['to'])}")
+        result.next = "call_api with that"
+        return result
+    result.lines += shown
+    result.next = "call_api as shown"
+    if list(map(_hidden, shown)) == shown:
+        result.facts["retry"] = {"tool": "call_api", "arguments": calls[-1]}
+    return result
 
 
-def _arguments(call: Json) -> Json:
+def _arguments(call: Body) -> Body:
     """A call as the arguments of call_api."""
     path = call["path"]
     if call["query"]:

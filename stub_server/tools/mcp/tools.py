@@ -15,12 +15,13 @@ from ...contract.schema import Validator
 from ...contract.source import read
 from ...core.log import log
 from ...core.members import given
+from ...core.record import Body
 from ...core.shipped import FIXTURES
 from ...server.layers.violations import details_of
 from ...version import __version__
 from .acting import act
 from .calling import refused
-from .session import Json, Refused, Session, Wrong
+from .session import Refused, Session, Wrong
 from .texts import Result
 
 Context = ServerRequestContext[Any, Any]
@@ -34,18 +35,20 @@ _LONGEST_TEXT = 20_000  # characters of an argument that is a text; more would h
 
 
 @cache
-def tools() -> Mapping[str, Json]:
+def tools() -> Mapping[str, Body]:
     """The tools by name, as the file has them."""
-    found: Mapping[str, Json] = read(FIXTURES / "agents.yaml")
+    found: Mapping[str, Body] = read(FIXTURES / "agents.yaml")
     return found
 
 
-def schema_of(tool: Json) -> Json:
+@cache
+def schema_of(name: str) -> Body:
     """The JSON schema of a tool's arguments."""
+    tool = tools()[name]
     properties, required = tool["properties"], tool.get("required", [])
     if "actions" in tool:
         properties = {"action": {"type": "string", "enum": list(tool["actions"])}, **properties}
-        required = ["action", *required]
+        required = ["action"]
     found = {"type": "object", "properties": properties, "additionalProperties": False}
     if required:
         found["required"] = required
@@ -59,27 +62,13 @@ def function_of(named: str) -> Work:
     return found
 
 
-async def call(session: Session, name: str, arguments: Json) -> Result:
+async def call(session: Session, name: str, arguments: Body) -> Result:
     """What a tool answers.
 
     A wrong call, and a refusal of the server, are results that say what to do.
     """
     try:
-        tool = tools().get(name)
-        if tool is None:
-            raise Wrong(f"There is no tool {name[:40]}. The tools are {', '.join(tools())}.")
-        own = given(**arguments)
-        _check(name, own)
-        if "does" in tool:
-            return await function_of(tool["does"])(session, **own)
-        chosen = own.pop("action")
-        action = tool["actions"][chosen]
-        if isinstance(action, dict):
-            own |= action["with"]
-            action = action["call"]
-        if " " not in action:
-            return await _work(f"{name} {{action: {chosen}}}", function_of(action), session, own)
-        return await act(session, action, tool["next"], own)
+        return await _work(session, name, given(**arguments))
     except Refused as error:
         return await refused(session, error.answer)
     except Wrong as error:
@@ -91,14 +80,39 @@ async def call(session: Session, name: str, arguments: Json) -> Result:
         )
 
 
+async def _work(session: Session, name: str, own: Body) -> Result:
+    """What a tool, or its action, answers. Raises Refused, and Wrong for arguments that it does not
+    have.
+    """
+    tool = tools().get(name)
+    if tool is None:
+        raise Wrong(f"There is no tool {name[:40]}. The tools are {', '.join(tools())}.")
+    _check(name, own)
+    action = tool.get("does")
+    if action is None:
+        chosen = own.pop("action")
+        name, action = f"{name} {{action: {chosen}}}", tool["actions"][chosen]
+    if isinstance(action, dict):
+        own |= action["with"]
+        action = action["call"]
+    if " " in action:
+        return await act(session, action, tool["next"], own)
+    work = function_of(action)
+    try:
+        signature(work).bind(session, **own)
+    except TypeError as error:
+        raise Wrong(f"{name} {error}. Leave it out.") from None
+    return await work(session, **own)
+
+
 @cache
 def _validator(name: str) -> Validator:
-    return Validator({"properties": {"body": schema_of(tools()[name])}}, {})
+    return Validator({"properties": {"body": schema_of(name)}}, {})
 
 
-def _check(name: str, own: Json) -> None:
+def _check(name: str, own: Body) -> None:
     """Raises Wrong for arguments that a tool does not have, lacks, or that are of another type."""
-    schema = schema_of(tools()[name])
+    schema = schema_of(name)
     wrong = []
     for error in _validator(name).iter_errors({"body": own}):
         for each in details_of(error, lambda place: schema if place == ["body"] else {}):
@@ -112,27 +126,16 @@ def _check(name: str, own: Json) -> None:
         raise Wrong(f"{name} does not take these arguments. {' '.join(wrong)}")
 
 
-async def _work(action: str, work: Work, session: Session, own: Json) -> Result:
-    """What an action answers. Raises Wrong for an argument of the tool that it does not have."""
-    try:
-        signature(work).bind(session, **own)
-    except TypeError as error:
-        raise Wrong(f"{action} {error}. Leave it out.") from None
-    return await work(session, **own)
-
-
 def server_of(session_of: Callable[[Context], Session]) -> Server[Any]:
     """The server whose tools work in the session of each request."""
 
     async def list_tools(
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        listed = []
-        for name, tool in tools().items():
-            schema = schema_of(tool)
-            listed.append(
-                types.Tool(name=name, description=tool["description"], input_schema=schema)
-            )
+        listed = [
+            types.Tool(name=name, description=tool["description"], input_schema=schema_of(name))
+            for name, tool in tools().items()
+        ]
         return types.ListToolsResult(tools=listed)
 
     async def call_tool(

@@ -3,14 +3,12 @@ receivers caused.
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from random import Random
 
 import orjson
 
-from ...contract.source import nodes
 from ...core.clock import EARLIEST_START, LATEST_START
-from ...core.record import Body
+from ...core.record import Body, object_in
 from ...core.timers import SENDING
 from ...data.keys import own_pair
 from ...engine.kept import Trace
@@ -76,17 +74,13 @@ class Callers:
         ident = caller.key_id
         if caller.kind == "public_key":
             return f"Bearer {_public_key(sandbox, ident)}"
-        usual = own_pair(sandbox, ident)[1]
-        return f"Bearer {self._made.get(ident, usual)}"
+        return f"Bearer {self._made.get(ident, own_pair(sandbox, ident)[1])}"
 
     def learn(self, answer: bytes) -> None:
-        """Remember the private keys that an answer shows once."""
-        if b'"private_key"' in answer:
-            with suppress(ValueError):
-                for _, node in nodes([orjson.loads(answer)]):
-                    is_key = isinstance(node, dict) and "id" in node
-                    if is_key and isinstance(node.get("private_key"), str):
-                        self._made[node["id"]] = node["private_key"]
+        """Remember the private key that an answer shows once."""
+        key = object_in(answer).get("api_key")
+        if isinstance(key, dict) and "private_key" in key:
+            self._made[key["id"]] = key["private_key"]
 
 
 def _public_key(sandbox: Sandbox, ident: str) -> str:

@@ -2,14 +2,14 @@
 before any is sent.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from ...core.record import object_in
 from ...engine.kept import Trace
-from ...server.journal.recordable import answered, named, recording_start
+from ...server.journal.recordable import named, recording_start
 from ...storage.package import BadFile
 
 # Why requests are skipped: a recording does not contain what their answers depend on.
@@ -28,6 +28,7 @@ _NOT_SENT = {
     "updateFault": FAULTS,
     "deleteFault": FAULTS,
     "deleteFaults": FAULTS,
+    "deleteSnapshot": SNAPSHOTS,
     "drainWebhooks": MACHINES,
     "verifyRequests": EARLIER,
     "listSandboxes": SANDBOXES,
@@ -37,7 +38,7 @@ _NOT_SENT = {
     "deleteSandbox": SANDBOXES,
     "rotateSandbox": SANDBOXES,
 }
-_REFUSED = {"admin_key_required": CREDENTIALS}
+_REFUSED = {"admin_key_required": CREDENTIALS, "too_many_snapshots": SNAPSHOTS}
 _READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
 
 
@@ -72,7 +73,7 @@ def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
             f"It cannot be replayed: {at.id} goes back to {what} from before the recording, which"
             " it does not contain. Record again: the new recording starts later.",
         )
-    found = _beyond(requests)
+    found = {}
     for request in requests:
         reason = _why(request)
         if reason is not None:
@@ -82,7 +83,9 @@ def reasons(requests: Sequence[Trace]) -> Mapping[str, str]:
 
 def is_sent(request: Trace, reason: str | None) -> bool:
     """Whether a request is sent: a skipped one too, if later requests depend on its changes."""
-    return reason is None or (reason in (FAULTS, CUT) and request.after is not None)
+    if reason in (FAULTS, CUT):
+        return request.after is not None
+    return reason in (None, SNAPSHOTS)
 
 
 def _why(request: Trace) -> str | None:
@@ -106,20 +109,3 @@ def _why(request: Trace) -> str | None:
     if request.code == "malformed_request" and not object_in(request.answer).get("details"):
         return CONNECTION
     return None
-
-
-def _beyond(requests: Iterable[Trace]) -> dict[str, str]:
-    """What is about snapshots that no request of the recording has taken."""
-    snapshots: set[str] = set()
-    found: dict[str, str] = {}
-    for request in requests:
-        match request.operation, request.status:
-            case "createSnapshot", 201:
-                snapshots.add(str(answered(request, "snapshot").get("name")))
-            case "createSnapshot", 409:  # there are too many
-                found[request.id] = SNAPSHOTS
-            case "deleteSnapshot", 204:
-                if named(request) not in snapshots:
-                    found[request.id] = SNAPSHOTS
-                snapshots.discard(named(request))
-    return found

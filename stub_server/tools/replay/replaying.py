@@ -92,7 +92,7 @@ class Session:
         # Every API key gets the private half of `own_pair`.
         rewrite = adopted(anew=True, keeps_shown=True)
         self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
-        for kind, body in unpack(data, None, (RECORDING,)):
+        for kind, body in unpack(data, None, (RECORDING,)):  # which keeps no line of the state
             if kind not in _NO_STATE:
                 self._reader.read(kind, body)
         self._steps = RecordedSteps(found["later"], self.timepiece, self._sandbox, self._fitting)
@@ -135,13 +135,9 @@ class Session:
         same, unsent, diffs = 0, 0, list[Body]()
         skipped, differing = Counter[str](), defaultdict[str, list[str]](list)
         for number, request in enumerate(self._requests, 1):
-            reason, diff = self._skipped.get(request.id), ""
-            reason = reason or self._steps.reason(request)
+            reason = self._skipped.get(request.id) or self._steps.reason(request)
             try:
-                if is_sent(request, reason):
-                    diff = await self._compare(request, is_skipped=reason is not None)
-                else:
-                    self._pass_over(request)
+                diff = await self._replayed(request, reason)
             except Diverged as error:
                 reason, diff = None, f"--- recorded\n+++ replayed\n{error}"
                 unsent = len(self._requests) - number
@@ -168,22 +164,18 @@ class Session:
             "diffs": diffs[:_MOST_DIFFS],
         }
 
-    def _pass_over(self, request: Trace) -> None:
-        """Take what a request did without sending it, and keep it: a later rewind may name it.
+    async def _replayed(self, request: Trace, reason: str | None) -> str:
+        """The difference that a request's answer makes, unless it is skipped for a reason.
 
         Raises Diverged.
         """
-        self._steps.take(last_step(request))
-        self._sandbox().journal.append(request)
-
-    async def _compare(self, request: Trace, *, is_skipped: bool) -> str:
-        """The difference that a request's answer makes, unless the request is skipped.
-
-        Raises Diverged.
-        """
+        if not is_sent(request, reason):
+            self._steps.take(last_step(request))
+            self._sandbox().journal.append(request)  # a later rewind may name it
+            return ""
         self._steps.take(request.before)
         sent = await self._send(request)
-        if is_skipped:
+        if reason is not None:
             return ""
         diff = difference(request, sent)
         if not diff:

@@ -1,6 +1,7 @@
 """The options of a run."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ...contract.document import Operation
 from ...settings import Overlays
@@ -28,7 +29,7 @@ class Options:
     seed: int = 42
     overlays: Overlays = ()
     headers: Headers = ()
-    trusted: str | None = None
+    trusted: Path | None = None
     proxy: str | None = None
     other: str = ""
 
