@@ -10,9 +10,11 @@ from ..core.clock import iso
 from ..core.text import is_local
 from ..data.keys import own_pair
 from ..domain.api_keys import PRIVATE
+from ..engine.sandbox import DEFAULT
+from ..engine.step import SandboxSettings
 from ..server.layers.routing import Application
 from ..server.request import CONTROL
-from ..settings import Settings
+from ..settings import Settings, flags
 from ..version import __version__
 from .options import LOCAL, command
 
@@ -26,7 +28,7 @@ def show(app: Application, settings: Settings) -> None:
     click.secho(f"Membership Commerce sandbox {__version__}", bold=True)
     for name, value in _facts(app, settings, key).items():
         click.echo(click.style(f"  {name:<12}", dim=True) + value)
-    for warning in (*warnings(settings), *_differing(app)):
+    for warning in (*warnings(settings), *_surprises(settings, app), *_differing(app)):
         click.echo(click.style("  warning     ", bold=True, fg="yellow") + warning)
     click.echo(f"\ncurl -s {_first_call(settings, key)}\n")
 
@@ -82,6 +84,34 @@ def _data(app: Application) -> str:
         f"{begun}, {sum(sandbox.store.counts().values())} records, clock {clock} at"
         f" {iso(sandbox.clock.now)}"
     )
+
+
+def _surprises(settings: Settings, app: Application) -> list[str]:
+    """Flags that the stored sandbox does not follow."""
+    found, sandboxes, sandbox = [], app.sandboxes, app.sandboxes.default
+    seed, usual = app.server.settings.seed, Settings()
+    given = _beginning(settings.seed, settings.scenario, settings.now, sandbox.rules.settings)
+    held = _beginning(seed, sandbox.origin.scenario, sandbox.clock.now, sandbox.settings)
+    default = _beginning(usual.seed, usual.scenario, usual.now, SandboxSettings())
+    if sandboxes.persistence.default_elsewhere is not None:  # the other server's flags are compared
+        held = given | {"--seed": held["--seed"]}
+    for flag, value in given.items():
+        if value not in (held[flag], default[flag]):
+            found.append(
+                f"{flag} {value} has no effect on the sandbox {DEFAULT}, which has {flag}"
+                f" {held[flag]}"
+            )
+    return found
+
+
+def _beginning(
+    seed: int, scenario: str, now: int | None, settings: SandboxSettings
+) -> dict[str, str]:
+    """What a sandbox begins with, as flags."""
+    begun = flags({"seed": seed, "scenario": scenario, "now": None, **settings._asdict()})
+    if now is not None:
+        begun["--now"] = iso(now)
+    return begun
 
 
 def _differing(app: Application) -> list[str]:

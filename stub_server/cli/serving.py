@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -13,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
@@ -20,11 +22,14 @@ from typing import Any, NoReturn
 
 import orjson
 import uvicorn
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from ..app import PACKAGE, create_app, data_dir
 from ..core.problem import UnusableInput
 from ..core.shipped import FIXTURES
-from ..core.text import printable_lines
+from ..core.text import host_name, is_local, printable_lines
 from ..data.scenario import is_file
 from ..engine.kept import Trace
 from ..server.layers.routing import Application
@@ -59,7 +64,7 @@ def serve(settings: Settings, *, reloads: bool = False) -> None:
 
     With `reloads` it serves in a process of its own, and in a new one whenever contract, fixtures,
     overlays, scenario or code change. The socket stays open: a request waits during a restart, and
-    while what changed cannot be served.
+    is answered with 503 and the reason while what changed cannot be served.
     """
     _on_signals(_stop_early, *STOPPING[1:])  # SIGINT is an exception already
     allow_files()
@@ -126,6 +131,37 @@ def _serve_here(settings: Settings, listeners: Sequence[socket.socket]) -> None:
         _start(settings, listeners)
     except UnusableInput as error:
         print(f"Error: {printable_lines(str(error))}\nWaiting for a change …", file=sys.stderr)
+        _refuse(str(error), listeners)
+
+
+def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
+    """Answer every request with 503, until a change ends this process. The reason why the server
+    cannot start has paths and lines of files: it is for this machine, by a name of its own.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        request_id, sent = f"req_{secrets.token_hex(12)}", Headers(scope=scope)
+        headers = {"retry-after": "1", "x-request-id": request_id, "connection": "close"}
+        is_here = is_local(host_name(sent.get("host", ""))) and is_local(scope["client"][0])
+        shown = reason if is_here else "The server cannot start. Its log says why."
+        error = {
+            "error": True,
+            "message": shown,
+            "code": "sandbox_unavailable",
+            "status": 503,
+            "request_id": request_id,
+            "details": [],
+        }
+        response: Response = JSONResponse(error, 503, headers)
+        if "text/html" in sent.get("accept", ""):
+            page = f"<meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(shown)}"
+            response = HTMLResponse(page, 503, headers)
+        await response(scope, receive, send)
+
+    config = uvicorn.Config(
+        answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1
+    )
+    uvicorn.Server(config).run([*listeners])
 
 
 def stop_on_eof() -> None:

@@ -62,7 +62,8 @@ def test_a_server_with_other_settings_says_what_holds_and_what_differs(postgres:
         for server in (first, other):
             _check_key(server)
         told = _warnings(other)
-        assert 4 == len(told), told
+        assert 5 == len(told), told
+        assert says(told[0], "--seed 7", "seed 11")
         for flag, here, there in (
             ("--scenario", "default", "past_due"), ("--auth", "strict", "lenient"), ("--check-digits", "off", "on"),
             ("--rate-limit", "100000/60s", "not set"),

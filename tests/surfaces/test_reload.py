@@ -1,6 +1,4 @@
-"""`serve --reload`: the terminal says what is broken, requests wait, and mending the file is
-enough.
-"""
+"""`serve --reload`: what is broken is said to whoever asks, and mending the file is enough."""
 
 import os
 import signal
@@ -12,7 +10,6 @@ from time import monotonic, sleep
 import httpx2
 import pytest
 
-from ..support.ends import within
 from ..support.live import NO_TLS
 from ..support.processes import PATIENCE, Process
 
@@ -25,16 +22,15 @@ OVERLAY = (
 
 
 @contextmanager
-def reloading(*flags: str, says: str) -> Iterator[str]:
-    """A server that restarts on changes, and says so at some time."""
+def reloading(*flags: str) -> Iterator[str]:
     server = Process("--reload", *flags)
     with server:
         yield server.url
         server.signal(signal.SIGTERM)
-        assert says in server.said()
+        server.said()
 
 
-def until(url: str, path: str, wanted: int, said: str = "") -> None:
+def until(url: str, path: str, wanted: int, said: str = "", **headers: str) -> httpx2.Response:
     """The first answer of this status that says so.
 
     While the server restarts, requests wait or are cut off.
@@ -42,23 +38,13 @@ def until(url: str, path: str, wanted: int, said: str = "") -> None:
     end = monotonic() + PATIENCE
     while True:
         try:
-            answer = httpx2.get(f"{url}{path}", timeout=PATIENCE, verify=NO_TLS)
+            answer = httpx2.get(f"{url}{path}", headers=headers, timeout=PATIENCE, verify=NO_TLS)
             if answer.status_code == wanted and said in answer.text:
-                return
+                return answer
         except httpx2.TransportError:
             answer = None
         assert monotonic() < end, answer and answer.text
         sleep(0.1)
-
-
-def is_served(url: str) -> bool:
-    try:
-        httpx2.get(f"{url}/_sandbox/health", timeout=2, verify=NO_TLS)
-    except httpx2.TimeoutException:
-        return False
-    except httpx2.TransportError:
-        return True  # a restart has cut it off
-    return True
 
 
 def replaced(file: Path, text: str) -> None:
@@ -68,26 +54,37 @@ def replaced(file: Path, text: str) -> None:
     os.replace(draft, file)
 
 
-def test_a_broken_scenario_is_mended(tmp_path: Path) -> None:
+def test_a_broken_scenario_is_answered_and_mended(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(SCENARIO, encoding="utf-8")
-    with reloading("--scenario", str(file), says="monhts") as url:
+    with reloading("--scenario", str(file)) as url:
         until(url, "/_sandbox/health", 200)
         file.write_text(SCENARIO + "monhts: 3\n", encoding="utf-8")
-        assert within(PATIENCE, lambda: not is_served(url))
+        refusal = until(url, "/_sandbox/health", 503, "monhts")
+        body = refusal.json()
+        assert (True, 503, "mine.yaml" in body["message"]) == (body["error"], body["status"], True)
+        page = until(url, "/", 503, "monhts", Accept="text/html,*/*")
+        assert page.headers["Content-Type"].startswith("text/html")
         replaced(file, SCENARIO.replace("Bolo", "Livro"))
         until(url, "/_sandbox/credentials", 200, "Clube do Livro")
         replaced(file, SCENARIO.replace("Bolo", "Vinho"))
         until(url, "/_sandbox/credentials", 200, "Clube do Vinho")
 
 
-def test_a_broken_overlay_is_told_with_file_and_line_and_mended(tmp_path: Path) -> None:
+@pytest.mark.promise("foreign-host")
+def test_a_broken_overlay_is_answered_with_file_and_line_and_mended(tmp_path: Path) -> None:
+    """By no name of another machine: a page's name may be rebound to this one."""
     file = tmp_path / "ours.yaml"
     file.write_text(OVERLAY % "One", encoding="utf-8")
-    with reloading("--overlay", str(file), says="ours.yaml:4") as url:
+    with reloading("--overlay", str(file)) as url:
         until(url, "/openapi.json", 200, "One")
         replaced(file, OVERLAY % "[")
-        assert within(PATIENCE, lambda: not is_served(url))
+        until(url, "/v2/plans", 503, "ours.yaml:4")
+        for accept in ("text/html", "*/*"):
+            answer = until(url, "/", 503, Host="evil.example", Accept=accept)
+            assert "ours" not in answer.text
+            assert "log says why" in answer.text
         file.unlink()
+        until(url, "/v2/plans", 503, "no such file")
         replaced(file, OVERLAY % "Two")
         until(url, "/openapi.json", 200, "Two")

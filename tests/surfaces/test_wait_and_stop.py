@@ -59,6 +59,28 @@ def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(
         assert [] == [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (
+            ["--ready-file", "nowhere/ready.json"],
+            "No such file or directory. Name a file in a directory",
+        ),
+        (["--ready-file", "file/ready.json"], "Not a directory. Name a file in a directory"),
+        (["--ready-file", "."], "is a directory"),
+        (["--stop-after-idle", "0"], "0 is not in the range x>=1"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_at_the_start(
+    tmp_path: Path, flags: list[str], said: str
+) -> None:
+    (tmp_path / "file").touch()
+    ended = run([*COMMAND, *flags], cwd=tmp_path, timeout=PATIENCE)
+    assert 2 == ended.returncode
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_server_that_nobody_uses_stops(tmp_path: Path) -> None:
     """Requests and open streams keep it, health checks do not."""
     ready = tmp_path / "ready.json"
