@@ -51,12 +51,16 @@ class Record(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A parsed record of a table. Its parts are for reading alone: rules make new dicts of them."""
+    """A parsed record of a table. Its parts are for reading alone: rules make new rows of it.
+
+    `before` is what a row was before a rule changed it.
+    """
 
     table: str
     record: Record
     public: Body
     hidden: Body
+    before: "Row | None" = None
 
     @property
     def id(self) -> str:
@@ -76,9 +80,24 @@ class Row(NamedTuple):
         found: str | None = self.public.get("projectId", self.hidden.get("projectId"))
         return found
 
-    def equals(self, public: Body, hidden: Body) -> bool:
-        """Whether another version has the same values."""
-        return public == self.public and hidden == self.hidden
+    def changed(self, public: Body, hidden: Body | None = None) -> "Row":
+        """The row with other values of these members of each part."""
+        kept = self.hidden if hidden is None else self.hidden | hidden
+        return self.replaced(self.public | public, kept)
+
+    def keeping(self, hidden: Body) -> "Row":
+        """The row with other values of these members of its hidden part."""
+        return self.replaced(self.public, self.hidden | hidden)
+
+    def replaced(self, public: Body, hidden: Body) -> "Row":
+        """The row with these parts."""
+        return Row(self.table, self.record, public, hidden, self.before or self)
+
+    @property
+    def differs(self) -> bool:
+        """Whether it has other values than before."""
+        was = self.before or self
+        return was.public != self.public or was.hidden != self.hidden
 
 
 class UniqueKey(NamedTuple):

@@ -76,7 +76,7 @@ def _act(script: Script, ident: str, states: str, act: Action, *asked: object) -
     """Do something to an order now, if it is in one of the states of a set."""
     draft = script.draft()
     row = draft.get("orders", ident)
-    if row.status in draft.states("Order", states):
+    if draft.is_in(row, states):
         act(draft, row, *asked)
     draft.record()
 

@@ -100,23 +100,21 @@ def new_key(
     return public, hidden
 
 
-def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> Parts:
+def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> Row:
     """The key after an update, inactive if it has expired.
 
     Raises Conflict for activating an expired key.
     """
-    public, hidden = row.public | _written(body), row.hidden
+    row = row.changed(_written(body))
     if projects is not None:
-        public["allowed_projects"] = ",".join(projects)
-        hidden = hidden | {"allowed_projects": projects}
-    if body.get("is_active") is True and state(public, now) == "expired":
+        row = row.changed({"allowed_projects": ",".join(projects)}, {"allowed_projects": projects})
+    if body.get("is_active") is True and state(row.public, now) == "expired":
         message = (
             "An expired key cannot be switched on: send a future expires_at (or null) with"
             " is_active."
         )
         raise Conflict.at("is_active", message, "api_key_expired")
-    public["is_active"] = state(public, now) == "active"
-    return public, hidden
+    return row.changed({"is_active": state(row.public, now) == "active"})
 
 
 def _written(body: Body) -> Body:

@@ -50,6 +50,7 @@ ERRORS = (
     "http_4xx",
     "http_5xx",
 )
+_SHOWN_ALONE = ("request_headers", "request_body", "response_headers", "attempts")
 _KEPT_HEADERS = 100  # of an attempt, each way
 _KEPT_VALUE = 2_000  # characters
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
@@ -162,14 +163,9 @@ def new_log(
     }
 
 
-def shown_log(public: Body, hidden: Body) -> Body:
+def shown_log(row: Row) -> Body:
     """A delivery by itself, with more than its entry in a list."""
-    return public | {
-        "request_headers": hidden["request_headers"],
-        "request_body": hidden["request_body"],
-        "response_headers": hidden["response_headers"],
-        "attempts": hidden["attempts"],
-    }
+    return row.public | {name: row.hidden[name] for name in _SHOWN_ALONE}
 
 
 def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: bool) -> None:
@@ -208,7 +204,7 @@ def wait_ms(timing: Timing, number: int, outcome: AttemptOutcome) -> int:
 
 def attempted(
     row: Row, outcome: AttemptOutcome, timing: Timing, *, url: str, trigger: str, is_open: bool
-) -> Parts:
+) -> Row:
     """A delivery after an attempt.
 
     An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test
@@ -218,7 +214,7 @@ def attempted(
     """
     status, next_attempt_at = _outlook(row, outcome, timing, trigger, is_open=is_open)
     number, now = row.public["attempt_count"] + 1, iso(timing.answered)
-    public = row.public | {
+    public = {
         "url": url,
         "status": status,
         "attempt_count": number,
@@ -243,12 +239,12 @@ def attempted(
     }
     if outcome.simulated is not None:
         attempt["simulated"] = outcome.simulated
-    hidden = row.hidden | {
+    hidden = {
         "request_headers": outcome.request_headers,
         "response_headers": outcome.response_headers,
         "attempts": [*row.hidden["attempts"], attempt][-MOST_ATTEMPTS:],
     }
-    return public, hidden
+    return row.changed(public, hidden)
 
 
 def _outlook(

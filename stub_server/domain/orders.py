@@ -76,15 +76,15 @@ def magic_for(order: Row) -> Magic:
     return magic_of(order.public["customer"]["email"], order.hidden.get("behaviour"))
 
 
-def used_up(hidden: Body) -> Body:
-    """The hidden part of a customer after one more order, where it sets a behaviour."""
-    behaviour = hidden["behaviour"]
+def used_up(customer: Row) -> Row:
+    """A customer whose behaviour is set, after one more order."""
+    behaviour = customer.hidden["behaviour"]
     times = behaviour["times"]
     if times is None:
-        return hidden
+        return customer
     if times == 1:
-        return without(hidden, "behaviour")
-    return without(hidden, "behaviour") | {"behaviour": behaviour | {"times": times - 1}}
+        return customer.replaced(customer.public, without(customer.hidden, "behaviour"))
+    return customer.keeping({"behaviour": behaviour | {"times": times - 1}})
 
 
 def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, renews: bool) -> None:
@@ -244,21 +244,21 @@ def failure(code: str) -> dict[str, str]:
     }
 
 
-def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> Body:
-    """The order in another status since `at`, its payment updated with it."""
-    payment = {**public["last_transaction"], **transaction, "updated_at": at}
-    return {**public, "status": status, "last_transaction": payment}
+def closed(row: Row, status: str, at: int, transaction: dict[str, str]) -> Row:
+    """The order in another status since an instant (ms), its payment updated with it."""
+    payment = {**row.public["last_transaction"], **transaction, "updated_at": iso(at)}
+    return row.changed({"status": status, "last_transaction": payment})
 
 
-def postponed(public: Body, ends: str, due: str, at: str) -> Body:
-    """The order with another end of the time in which it can be paid, as it is since `at`.
+def postponed(row: Row, ends: int, due: int, at: int) -> Row:
+    """The order with another end (ms) of the time in which it can be paid, as it is since `at`.
 
     A boleto is due on another day; its line stays, as the payer has it already.
     """
-    payment = {**public["last_transaction"], "expires_at": ends, "updated_at": at}
-    if "due_at" in payment:
-        payment["due_at"] = due
-    return {**public, "last_transaction": payment}
+    later = {"expires_at": iso(ends)}
+    if row.public["paymentMethod"] == "boleto":
+        later["due_at"] = iso(due)
+    return closed(row, row.status, at, later)
 
 
 def expires_at(public: Body) -> int:

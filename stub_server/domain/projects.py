@@ -47,18 +47,18 @@ def _parts(body: Body) -> Parts:
     return without(body, *hidden), hidden
 
 
-def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, Body, Move | None]:
-    """A project after an update, and its move to another status, if it moves.
+def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Row, Move | None]:
+    """A project after an update, and the move to another status that it is to make, if any.
 
     Raises Conflict for a change to the content of an archived project, and for an illegal move.
     """
     moved = None
     if "status" in body:
         moved = move(lifecycle, row.status, body["status"])
-    if body.keys() - {"status"}:
+    content = without(body, "status")
+    if content:
         check_open(row.public)
-    shown, hidden = _parts(body)
-    return row.public | shown, row.hidden | hidden, moved
+    return row.changed(*_parts(content)), moved
 
 
 def check_open(project: Body, field: str = "status") -> None:

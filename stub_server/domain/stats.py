@@ -52,7 +52,7 @@ class OrderFold:
             self.paid += 1
             self.gross += hidden["paid_cents"]
             self.plan_net[plan] += hidden["paid_cents"]
-        for at, amount in refunds(row.public, hidden):
+        for at, amount in refunds(row):
             if self._covers(at):
                 self.refunded += amount
                 self.plan_net[plan] -= amount

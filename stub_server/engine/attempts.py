@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..core.clock import SECOND, parse_iso
 from ..core.ids import luck
-from ..core.record import Body, Parts, Row
+from ..core.record import Row
 from ..core.signing import new_key, signatures, signed_headers
 from ..core.timers import SENDING
 from ..domain import receivers
@@ -56,8 +56,8 @@ def due_attempt(sandbox: Sandbox, store: Store, ident: str, now: int) -> Attempt
     """The attempt of an open delivery whose webhook is switched on; None where nothing is to be
     sent any more.
     """
-    entry = store.webhook_logs.open(ident)
-    if entry is None or not _is_open(sandbox, entry.public):
+    entry, states = store.webhook_logs.open(ident), sandbox.rules.lifecycles["WebhookLogEntry"]
+    if entry is None or entry.status not in states.sets["open"]:
         return None
     webhook = store.webhooks.open(entry.public["webhookId"])
     if webhook is None or not webhook.public["is_active"]:
@@ -138,8 +138,8 @@ def answer_delivery(draft: Draft, subject: str) -> None:
         conclude(draft, attempt, outcome, AUTOMATIC)
 
 
-def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> Parts:
-    """Record an attempt that ends now; returns the delivery's two parts.
+def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> Row:
+    """Record an attempt that ends now; returns the delivery after it.
 
     Delivery and webhook are read again; either may have been deleted.
     """
@@ -150,22 +150,18 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
     # Tests with a frozen clock rely on the schedule as it is documented.
     chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was.public["attempt_count"]))
     timing = Timing(attempt.begun, draft.now, sandbox.settings.schedule, chance)
-    public, hidden = attempted(
-        was, outcome, timing, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public)
+    tried = attempted(
+        was, outcome, timing, url=url, trigger=trigger, is_open=draft.is_in(was, "open")
     )
     if entry is not None:
-        draft.update(entry, public, hidden)
-        if trigger == AUTOMATIC and public["next_attempt_at"] is not None:
-            draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), ident)
+        draft.update(tried)
+        if trigger == AUTOMATIC and tried.public["next_attempt_at"] is not None:
+            draft.at(parse_iso(tried.public["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
-        statuses = was.status, public["status"]
+        statuses = was.status, tried.status
         changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
         is_switched_off = webhook.public["is_active"] and not changed["is_active"]
-        draft.update(webhook, changed, is_noted=is_switched_off)
+        draft.update(webhook.changed(changed), is_noted=is_switched_off)
         if is_switched_off:
             draft.at(draft.now, CALLING_OFF, webhook.id)
-    return public, hidden
-
-
-def _is_open(sandbox: Sandbox, entry: Body) -> bool:
-    return entry["status"] in sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]
+    return tried

@@ -10,15 +10,10 @@ from zlib import crc32
 from ..core.clock import parse_iso
 from ..core.record import Body, Parts, Row
 from ..domain import payments, subscriptions
-from ..domain.lifecycle import legal, move
+from ..domain.lifecycle import legal
 from ..domain.payments import Payer
-from .closing import cancel, is_payable
+from .closing import cancel
 from .draft import Draft
-
-
-def is_running(draft: Draft, row: Row) -> bool:
-    """Whether a subscription has not ended."""
-    return row.status in draft.states("Subscription", "running")
 
 
 def is_project(draft: Draft, row: Row, states: str) -> bool:
@@ -62,30 +57,20 @@ def pay(
     `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says
     otherwise. With `late` a boleto that expired can be paid too.
     """
-    orders_ = draft.lifecycle("Order")
-    payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
-    move(orders_, row.status, "paid")
+    at, orders = paid_at or draft.now, draft.lifecycle("Order")
+    payments.check_payable(row, amount, at, draft.now, orders, late=late)
     payer = payer or payer_of(draft, row)
-    public, hidden = payments.paid(
-        row.public,
-        row.hidden,
-        payer,
-        suffix=draft.ids.alnum(11),
-        paid_at=paid_at or draft.now,
-        now=draft.now,
-    )
-    renewed = _renewed_by(draft, hidden)
+    paid = payments.paid(row, payer, draft.ids.alnum(11), at, draft.now)
+    renewed = _renewed_by(draft, row.hidden)
     if renewed is not None:
-        hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
-        order = draft.move(row, public, hidden)
-        _renew(draft, renewed, order.id, public["paymentMethod"])
+        order = draft.move(paid.keeping({"subscriptionId": renewed.id, "renewal": True}))
+        _renew(draft, renewed, order)
         return order
-    opened = _opened_by(draft, public, hidden)
-    if opened is not None:
-        hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
-    order = draft.move(row, public, hidden)
-    if opened is not None:
-        _open(draft, *opened)
+    opened = _opened_by(draft, paid)
+    if opened is None:
+        return draft.move(paid)
+    order = draft.move(paid.keeping({"subscriptionId": opened[0]["id"], "renewal": False}))
+    _open(draft, *opened)
     return order
 
 
@@ -94,8 +79,7 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Row:
 
     A full refund ends what it paid for. Raises Conflict.
     """
-    table = draft.lifecycle("Order")
-    amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
+    amount = payments.check_refundable(row, amount, draft.now, draft.lifecycle("Order"))
     return give_back(draft, row, amount, "partially_refunded")
 
 
@@ -104,13 +88,13 @@ def give_back(draft: Draft, row: Row, amount: int, part: str) -> Row:
 
     A full refund ends what the order paid for.
     """
-    is_all = amount == payments.left(row.hidden)
-    to, name = ("refunded", None) if is_all else ("paid", part)
-    legal(draft.lifecycle("Order"), row.status, to, name)
-    public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
-    order = draft.move(row, public, hidden, name)
-    if not payments.left(hidden) and hidden["subscriptionId"] is not None:
-        _take_back(draft, hidden["subscriptionId"], row.id)
+    refunded = payments.refunded(row, amount, draft.ids.uuid(), draft.now)
+    if payments.left(refunded):
+        legal(draft.lifecycle_of(row), row.status, "paid", part)
+        return draft.move(refunded, part)
+    order = draft.move(refunded)
+    if row.hidden["subscriptionId"] is not None:
+        _take_back(draft, row.hidden["subscriptionId"], row.id)
     return order
 
 
@@ -119,14 +103,13 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     period is removed.
     """
     row = draft.open("subscriptions", ident)
-    if row is None or row.status == "past_due" or not is_running(draft, row):
+    if row is None or row.status == "past_due" or not draft.is_in(row, "running"):
         return  # none of its periods runs
     paid_by = row.hidden["paid_by"]
     if order_id == paid_by[0]:
         end_subscription(draft, row, "canceled")
     elif order_id in paid_by:
-        withdrawn = subscriptions.withdrawn(row.public, row.hidden, order_id)
-        schedule(draft, draft.update(row, *withdrawn))
+        schedule(draft, draft.update(subscriptions.withdrawn(row, order_id)))
 
 
 # -- subscriptions, as orders open and renew them
@@ -138,33 +121,27 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
     """
     if order["renewal"]:
         row = draft.open("subscriptions", order["subscriptionId"])
-        if row is not None and is_running(draft, row):
+        if row is not None and draft.is_in(row, "running"):
             return row
     return draft.store.running_of(order["customerId"], order["planId"])
 
 
-def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
+def _opened_by(draft: Draft, order: Row) -> Parts | None:
     """The subscription that the first payment on a recurring plan opens: its public and
     hidden part.
     """
     store = draft.store
-    plan = store.plans.peek(hidden["planId"])
+    plan = store.plans.peek(order.hidden["planId"])
     if plan is None or plan["billing_type"] != "recurring":
         return None
-    customer = draft.get("customers", hidden["customerId"])
-    first = store.subscriptions.count("customerId+planId", (customer.id, plan["id"])) == 0
+    customer = draft.get("customers", order.hidden["customerId"])
+    earlier = store.subscriptions.count("customerId+planId", (customer.id, plan["id"]))
     known = customer.public
-    if hidden["copy_only"]:
-        known = known | order["customer"]
-    return subscriptions.opened(
-        draft.new("Subscription"),
-        code=draft.code_for("subscriptions"),
-        plan=plan,
-        order=order,
-        order_hidden=hidden,
-        customer=known,
-        trial=first and plan["trial_period_days"] > 0,
-    )
+    if order.hidden["copy_only"]:
+        known = known | order.public["customer"]
+    blank, code = draft.new("Subscription"), draft.code_for("subscriptions")
+    trial = not earlier and plan["trial_period_days"] > 0
+    return subscriptions.opened(blank, code, plan, order, known, trial=trial)
 
 
 def _open(draft: Draft, public: Body, hidden: Body) -> None:
@@ -175,17 +152,16 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
         end_later(draft, row)
 
 
-def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
+def _renew(draft: Draft, row: Row, order: Row) -> None:
     """One more period is paid, by the open order or by another one, which cancels the open one."""
-    if row.hidden["renewal_order"] != order_id:
+    if row.hidden["renewal_order"] != order.id:
         call_off_bill(draft, row)
-    public = row.public
-    if public["cancel_at_period_end"] and is_project(draft, row, "open"):
-        public = subscriptions.resumed(public, row.hidden)
-    public, hidden = subscriptions.renewed(public, row.hidden, order_id, method)
-    renewed = draft.move(row, public, hidden, "renewed")
+    if row.public["cancel_at_period_end"] and is_project(draft, row, "open"):
+        row = subscriptions.resumed(row)
+    renewed = subscriptions.renewed(row, order.id, order.public["paymentMethod"])
+    renewed = draft.move(renewed, None if row.status == "past_due" else "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
-    schedule(draft, renewed, None if subscriptions.has_dispute(hidden) else 1)
+    schedule(draft, renewed, None if subscriptions.has_dispute(renewed) else 1)
 
 
 def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
@@ -210,21 +186,21 @@ def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
     for end in newest[:-1]:
         draft.at(end, "subscription.end", ident)
     draft.at(subscriptions.renewal_at(row), "subscription.renew", ident)
-    draft.at(subscriptions.period_end(hidden), "subscription.end", ident)
+    draft.at(subscriptions.period_end(row), "subscription.end", ident)
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:
     """Cancel the open order of a subscription, if there is one."""
     bill = draft.open("orders", row.hidden["renewal_order"])
-    if bill is not None and is_payable(draft, bill):
+    if bill is not None and draft.is_in(bill, "payable"):
         cancel(draft, bill)
 
 
 def end_subscription(draft: Draft, row: Row, status: str) -> None:
     """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
-    if move(draft.lifecycle("Subscription"), row.status, status) is not None:
+    if row.status != status:
         call_off_bill(draft, row)
-        draft.move(row, subscriptions.ended(row.public, status, draft.now))
+        draft.move(subscriptions.ended(row, status, draft.now))
 
 
 def end_later(draft: Draft, row: Row) -> None:
@@ -235,7 +211,6 @@ def end_later(draft: Draft, row: Row) -> None:
         end_subscription(draft, row, "canceled")
         return
     call_off_bill(draft, row)
-    public = subscriptions.ending(row.public, row.hidden, draft.now)
-    if subscriptions.has_dispute(row.hidden):  # its period may be over already
+    if subscriptions.has_dispute(row):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
-    draft.update(row, public, row.hidden | {"renewal_order": None})
+    draft.update(subscriptions.ending(row, draft.now).keeping({"renewal_order": None}))

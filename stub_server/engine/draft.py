@@ -16,6 +16,7 @@ from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
+from ..domain.lifecycle import move
 from ..domain.webhooks import subscribers
 from .deliveries import job_for, outgoing
 from .lists import UNCHANGED, Ends, Event, Saved
@@ -55,9 +56,17 @@ class Draft:
         """The states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]
 
+    def lifecycle_of(self, row: Row) -> Lifecycle:
+        """The states and moves of a record."""
+        return self.lifecycle(self.store.tables[row.table].spec.schema)
+
     def states(self, resource: str, name: str) -> Collection[str]:
         """A named set of states, such as the `payable` ones of Order."""
         return self.lifecycle(resource).sets[name]
+
+    def is_in(self, row: Row, name: str) -> bool:
+        """Whether a record is in one of the states of a named set."""
+        return row.status in self.lifecycle_of(row).sets[name]
 
     # -- reading
 
@@ -87,16 +96,16 @@ class Draft:
 
     # -- writing
 
-    def update(
-        self, row: Row, public: Body, hidden: Body | None = None, *, is_noted: bool = True
-    ) -> Row:
-        """Replace a record by its next version, which is returned.
+    def update(self, row: Row, *, is_noted: bool = True) -> Row:
+        """Store a changed record, which is returned as its next version.
 
         Unless it is not to be noted, a change of what callers see is the record's newest update.
         """
-        if is_noted and "updatedAt" in public and public != row.public:
+        before, public = row.before, row.public
+        assert before is not None
+        if is_noted and "updatedAt" in public and public != before.public:
             public = public | {"updatedAt": iso(self.now)}
-        return self.create(row.table, public, row.hidden if hidden is None else hidden, row=row)
+        return self.create(row.table, public, row.hidden, row=before)
 
     def create(
         self,
@@ -175,23 +184,21 @@ class Draft:
             extras = moved_from(None if move.from_ == "new" else move.from_, *names)
             self.emit(move.events, row, extras)
 
-    def move(
-        self, row: Row, public: Body, hidden: Body | None = None, name: str | None = None
-    ) -> Row:
-        """Replace an order or a subscription by its next version, and raise the events of its move:
-        of several between the two states, that of a name.
+    def move(self, row: Row, name: str | None = None) -> Row:
+        """Store an order or a subscription that is changed, perhaps in another state, and raise the
+        events of its move: of several between two states, that of a name.
+
+        Raises Conflict for a move that the contract does not have.
         """
-        moved = self.update(row, public, hidden)
-        self.emit_moved(moved, row.status, name)
+        assert row.before is not None
+        moved = self.update(row)
+        self.emit_moved(moved, row.before.status, name)
         return moved
 
     def emit_moved(self, row: Row, before: str, name: str | None = None) -> None:
         """Raise the events of the move of an order or a subscription to its state."""
-        lifecycle = self.lifecycle(self.store.tables[row.table].spec.schema)
-        moved = lifecycle.find(before, row.status, name)
-        if moved is None and before != row.status:
-            moved = lifecycle.find(before, row.status)
-        self.emit_move(row, moved, *(OF_ORDERS if row.table == "orders" else ()))
+        found = move(self.lifecycle_of(row), before, row.status, name)
+        self.emit_move(row, found, *(OF_ORDERS if row.table == "orders" else ()))
 
     def emit(
         self, types: tuple[str, ...], row: Row, extras: Extras, project: str | None = None

@@ -58,7 +58,7 @@ def _figures(inspected: Inspected, table: Table, row: Row) -> str:
     project: str = (row.hidden | row.public).get("projectId", row.id)
     if table.name == "orders":
         sums[project, "orders"] += 1
-        sums[project, "cents"] += left(row.hidden)
+        sums[project, "cents"] += left(row)
     elif table.name == "plans":
         sums[project, "plans"] += 1
     elif table.name == "subscriptions":
@@ -122,10 +122,10 @@ def _subscription(inspected: Inspected, table: Table, row: Row) -> str:
     paid, left_over = public["cycle"] + 1, len(hidden["paid_by"])
     if not 1 <= left_over <= paid or len(hidden["ends"]) != left_over:
         return f"has {paid} paid periods, {left_over} of them not over yet"
-    end = iso(period_end(hidden))
+    end = iso(period_end(row))
     if public["current_period_end"] not in (end, public["trial_end"]):
         return f"its period ends at {public['current_period_end']}, not at {end}"
-    for ident in hidden["dispute"]["orders"] if has_dispute(hidden) else ():
+    for ident in hidden["dispute"]["orders"] if has_dispute(row) else ():
         disputed = store.orders.open(ident)
         if disputed is None or disputed.status != "disputed":
             return f"waits for the dispute of order {ident}, which is not disputed"

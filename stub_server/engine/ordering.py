@@ -5,7 +5,6 @@ from ..core.record import Row
 from ..domain import orders, subscriptions
 from ..domain.orders import NewOrder
 from .billing import pay
-from .closing import is_payable
 from .draft import Draft
 
 AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
@@ -19,7 +18,7 @@ def buy(draft: Draft, new: NewOrder) -> Row:
     order = place(draft, new)
     if new.method == subscriptions.CHARGED:
         magic = orders.magic_for(order)
-        if magic.is_prompt and is_payable(draft, order):
+        if magic.is_prompt and draft.is_in(order, "payable"):
             return pay(draft, order)
     return order
 
@@ -69,8 +68,8 @@ def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     row = draft.open("customers", customer_id)
     if row is None or "behaviour" not in row.hidden:
         return None
-    hidden = orders.used_up(row.hidden)
-    if hidden is not row.hidden:
-        draft.update(row, row.public, hidden)
+    used = orders.used_up(row)
+    if used.differs:
+        draft.update(used)
     payment: str = row.hidden["behaviour"]["payment"]
     return payment

@@ -12,21 +12,14 @@ CLEARING_PROJECT, CLEARING_PLAN = "project.clear", "plan.clear"
 MOST_DROPPED, MOST_CLEARED = 200, 50  # records of one step
 
 
-def change(
-    draft: Draft,
-    row: Row,
-    public: Body,
-    hidden: Body | None = None,
-    *,
-    extras: Extras = NO_EXTRAS,
-) -> Row:
-    """A record after an update.
+def change(draft: Draft, row: Row, extras: Extras = NO_EXTRAS) -> Row:
+    """A record that an update has changed.
 
     One that changes nothing raises no event and leaves the record as it is.
     """
-    if row.equals(public, row.hidden if hidden is None else hidden):
+    if not row.differs:
         return row
-    changed = draft.update(row, public, hidden)
+    changed = draft.update(row)
     draft.emit_change(changed, "updated", extras)
     return changed
 
@@ -43,36 +36,30 @@ def add(
 def add_project(draft: Draft, public: Body, hidden: Body) -> Row:
     """A new project."""
     row = draft.create("projects", public, hidden)
-    draft.emit_move(row, draft.lifecycle("Project").find("new", public["status"]))
+    draft.emit_moved(row, "new")
     return row
 
 
-def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None) -> Row:
-    """A project in its next state."""
-    hidden = hidden_after(draft, row.hidden, moved, reason)
-    project = draft.update(row, row.public | {"status": moved.to}, hidden)
-    project_moved(draft, project, moved)
-    return project
-
-
-def hidden_after(draft: Draft, hidden: Body, moved: Move, reason: str | None = None) -> Body:
-    """The hidden part of a project after a move."""
-    hidden = hidden | {"reason": reason}
-    if moved.to in draft.states("Project", "paused"):
-        hidden |= {"suspended_at": draft.now}
-    return hidden
-
-
-def project_moved(draft: Draft, row: Row, moved: Move) -> None:
-    """The events of a project's move, and the job that sees to its orders and subscriptions before
-    anything else.
+def change_project(draft: Draft, row: Row, moved: Move | None, reason: str | None = None) -> Row:
+    """A project that an update has changed, and in another state if it moves; a job then sees to
+    its orders and subscriptions before anything else.
     """
-    draft.emit_move(row, moved, "reason")
+    if moved is None:
+        return change(draft, row, moved_from(row.status))
+    paused = draft.states("Project", "paused")
+    project = row.changed({"status": moved.to}, {"reason": reason})
+    if moved.to in paused:
+        project = project.keeping({"suspended_at": draft.now})
+    project = draft.update(project)
+    if row.differs:
+        draft.emit_change(project, "updated", moved_from(row.status))
+    draft.emit_move(project, moved, "reason")
     # before it is closed: what the suspension owes comes first
-    if moved.from_ in draft.states("Project", "paused"):
+    if moved.from_ in paused:
         draft.at(draft.now, "project.reopen", row.id)
     if moved.to == "archived":
         draft.at(draft.now, "project.close", row.id)
+    return project
 
 
 def clear_project(draft: Draft, project_id: str) -> None:
@@ -90,7 +77,7 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
     rows = draft.store.products.rows_of("plans", plan_id)
     for row in draft.some(rows, CLEARING_PLAN, plan_id, MOST_CLEARED):
         left = [ident for ident in row.public["planIds"] if ident != plan_id]
-        draft.update(row, row.public | {"planIds": left})
+        draft.update(row.changed({"planIds": left}))
 
 
 def add_key(draft: Draft, public: Body, hidden: Body) -> None:
@@ -100,14 +87,15 @@ def add_key(draft: Draft, public: Body, hidden: Body) -> None:
     _expire_later(draft, public)
 
 
-def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Row:
-    """An API key after an update."""
-    before = state(row.public, draft.now)
-    key = change(draft, row, public, hidden, extras=moved_from(before))
-    if before == "active" and state(public, draft.now) == "expired":
+def change_key(draft: Draft, row: Row) -> Row:
+    """An API key that an update has changed."""
+    was = (row.before or row).public
+    before = state(was, draft.now)
+    key = change(draft, row, moved_from(before))
+    if before == "active" and state(row.public, draft.now) == "expired":
         key_moved(draft, key, "active", "expired")
-    if public["expires_at"] != row.public["expires_at"]:
-        _expire_later(draft, public)
+    if row.public["expires_at"] != was["expires_at"]:
+        _expire_later(draft, row.public)
     return key
 
 

@@ -164,7 +164,7 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
 def _expire(draft: Draft, row: Row) -> None:
     if row.hidden["renewal"]:  # it waits with its subscription
         renewed = draft.open("subscriptions", row.hidden["subscriptionId"])
-        if renewed is not None and subscriptions.has_dispute(renewed.hidden):
+        if renewed is not None and subscriptions.has_dispute(renewed):
             return
         if billing.is_project(draft, row, "paused"):
             return
@@ -176,7 +176,7 @@ def _expire_key(draft: Draft, subject: str) -> None:
     row = draft.open("api_keys", subject)
     if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
         return
-    key = draft.update(row, row.public | {"is_active": False})
+    key = draft.update(row.changed({"is_active": False}))
     resources.key_moved(draft, key, "active", "expired")
 
 
@@ -186,7 +186,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     states = draft.states("WebhookLogEntry", "open")
     waiting = _rows_in(table, "webhookId", subject, states)
     for row in draft.some(waiting, CALLING_OFF, subject, MOST_CHANGED):
-        draft.update(row, row.public | {"status": "canceled", "next_attempt_at": None})
+        draft.update(row.changed({"status": "canceled", "next_attempt_at": None}))
 
 
 def _close_project(draft: Draft, subject: str) -> None:

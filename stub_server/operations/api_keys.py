@@ -110,8 +110,8 @@ def update_api_key(work: Work, ident: str, body: Body) -> Reply:
     if "allowed_projects" in body:
         projects = _projects(work, body["allowed_projects"])
     work.trace.warn(rules.warnings(body, work.now))
-    public, hidden = rules.changed_key(row, body, projects, work.now)
-    record = resources.change_key(work.draft, row, public, hidden).record
+    changed = rules.changed_key(row, body, projects, work.now)
+    record = resources.change_key(work.draft, changed).record
     return reply.enveloped("API key updated.", "api_key", work.store.shown("api_keys", record))
 
 

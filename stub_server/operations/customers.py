@@ -35,7 +35,7 @@ def update_customer(work: Work, ident: str, body: Body) -> Reply:
     """Absent fields stay, maps are replaced whole."""
     row = work.store.customers.parse(_found(work, ident))
     public = rules.changed_customer(row.public, body)
-    record = resources.change(work.draft, row, public).record
+    record = resources.change(work.draft, row.changed(public)).record
     if "phones" in body or "address" in body:
         work.trace.warn(warnings_for(public["phones"], public["address"]))
     return reply.enveloped("Customer updated.", "customer", record.public)

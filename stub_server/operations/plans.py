@@ -30,7 +30,7 @@ def get_plan(work: Work, ident: str) -> Reply:
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
     public = rules.changed_plan(row.public, body, work.store.running("planId", ident))
-    record = resources.change(work.draft, row, public).record
+    record = resources.change(work.draft, row.changed(public)).record
     work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown("plans", record))
 

@@ -39,7 +39,7 @@ def update_product(work: Work, ident: str, body: Body) -> Reply:
     if "planIds" in body:
         public["planIds"] = _plans(work, public)
     rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.change(work.draft, row, public).record
+    record = resources.change(work.draft, row.changed(public)).record
     return reply.enveloped("Product updated.", "product", record.public)
 
 

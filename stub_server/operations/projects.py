@@ -4,7 +4,7 @@ from ..contract.formats import end_of_range
 from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso_or_none
 from ..core.problem import Forbidden
-from ..core.record import Body, Record, Row, moved_from
+from ..core.record import Body, Record, Row
 from ..core.slices import Sliced
 from ..domain import projects as rules
 from ..domain.lifecycle import move
@@ -40,18 +40,9 @@ def get_project(work: Work, ident: str) -> Reply:
 def update_project(work: Work, ident: str, body: Body) -> Reply:
     """A status in the body takes the same moves as the actions."""
     row = _open(work, ident)
-    public, hidden, moved = rules.changed_project(row, body, work.lifecycle("Project"))
-    before = row.status
-    same = row.equals(public | {"status": before}, hidden)
-    if moved is not None:
-        hidden = resources.hidden_after(work.draft, hidden, moved)
-    if not same or moved is not None:
-        row = work.draft.update(row, public, hidden)
-    if not same:
-        work.draft.emit_change(row, "updated", moved_from(before))
-    if moved is not None:
-        resources.project_moved(work.draft, row, moved)
-    return _reply(work, row.record, "Project updated.")
+    changed, moved = rules.changed_project(row, body, work.lifecycle("Project"))
+    project = resources.change_project(work.draft, changed, moved)
+    return _reply(work, project.record, "Project updated.")
 
 
 async def delete_project(work: Work, ident: str) -> Reply:
@@ -157,7 +148,7 @@ def _move(work: Work, ident: str, to: str, body: Body) -> Reply:
     row = _open(work, ident)
     moved = move(work.lifecycle("Project"), row.status, to)
     if moved is not None:
-        row = resources.move_project(work.draft, row, moved, body.get("reason"))
+        row = resources.change_project(work.draft, row, moved, body.get("reason"))
     return _reply(work, row.record, f"Project {to}.")
 
 

@@ -64,17 +64,16 @@ def get_webhook(work: Work, ident: str) -> Reply:
 def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     """Switching it off calls off its open deliveries."""
     row = _open(work, ident)
-    public = rules.changed_webhook(row.public, body)
+    changed = row.changed(rules.changed_webhook(row.public, body))
     if "projectId" in body:
-        _check_project(work, public["projectId"])
-    hidden = row.hidden
-    if public["url"] != row.public["url"]:
-        hidden = hidden | {rules.ABROAD: work.request.is_foreign}
-    if not row.equals(public, hidden):
-        row = work.draft.update(row, public, hidden)
-        if not public["is_active"]:
+        _check_project(work, changed.public["projectId"])
+    if changed.public["url"] != row.public["url"]:
+        changed = changed.keeping({rules.ABROAD: work.request.is_foreign})
+    if changed.differs:
+        changed = work.draft.update(changed)
+        if not changed.public["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
-    return reply.enveloped("Webhook updated.", "webhook", row.record.public)
+    return reply.enveloped("Webhook updated.", "webhook", changed.record.public)
 
 
 def delete_webhook(work: Work, ident: str) -> Reply:
@@ -91,7 +90,7 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     key = new_key(work.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
-    work.draft.update(row, public, hidden)
+    work.draft.update(row.replaced(public, hidden))
     if until > work.now:
         rest = f"The previous key signs as well until {iso(until)}."
     else:
@@ -134,7 +133,7 @@ async def list_webhook_logs(work: Work, query: Body) -> Reply:
 
 def get_webhook_log(work: Work, ident: str) -> Reply:
     row = _open_log(work, ident)
-    return reply.message("Delivery retrieved.", log=deliveries.shown_log(row.public, row.hidden))
+    return reply.message("Delivery retrieved.", log=deliveries.shown_log(row))
 
 
 async def retry_webhook(work: Work, ident: str) -> Reply:
@@ -164,8 +163,8 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     )
     await do_due(work.sandbox, work.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.identity.merchant_id))
-    public, hidden = conclude(work.draft, attempt, outcome, trigger)
-    return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
+    tried = conclude(work.draft, attempt, outcome, trigger)
+    return reply.message("Delivery attempted.", log=deliveries.shown_log(tried))
 
 
 def _open(work: Work, ident: str) -> Row:

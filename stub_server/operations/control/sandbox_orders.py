@@ -132,6 +132,6 @@ def _allowed(work: Work, row: Row) -> list[str]:
     is_over = row.status == "expired" and not payments.can_be_late(row.public, work.now)
     if is_over and "pay" in allowed:
         allowed.remove("pay")
-    if "dispute" in allowed and not payments.can_be_disputed(row.public, row.hidden, work.now):
+    if "dispute" in allowed and not payments.can_be_disputed(row, work.now):
         allowed.remove("dispute")
     return allowed
