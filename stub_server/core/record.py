@@ -3,8 +3,9 @@ are, and how they differ.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, final
 
 import orjson
 
@@ -50,7 +51,9 @@ class Record(NamedTuple):
         return self.key >> BELOW_INSTANT
 
 
-class Row(NamedTuple):
+@final
+@dataclass(slots=True)
+class Row:
     """A parsed record of a table. Its parts are for reading alone: rules make new rows of it.
 
     `before` is what a row was before a rule changed it.
@@ -62,6 +65,10 @@ class Row(NamedTuple):
     hidden: Body
     before: "Row | None" = None
 
+    def __getitem__(self, member: str) -> Any:
+        """The value of a member that callers see, or else of a hidden one."""
+        return self.public[member] if member in self.public else self.hidden[member]
+
     @property
     def id(self) -> str:
         return self.record.id
@@ -69,8 +76,7 @@ class Row(NamedTuple):
     @property
     def status(self) -> str:
         """The state that it is in, of records that have one."""
-        found: str = self.public["status"]
-        return found
+        return str(self["status"])
 
     @property
     def project(self) -> str | None:

@@ -4,6 +4,7 @@ Sandboxes are copied, but a key identifies its sandbox: each has halves of its o
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..core.ids import derived_text, named_uuid
 from ..core.record import Body, Row
@@ -88,7 +89,7 @@ def _replace(store: Store, row: Row) -> None:
         prepare, was = store.tables[row.table].prepare, row.record
         record = prepare(row.id, row.public, row.hidden, row.before, was.created)
         record = record._replace(version=was.version)
-        store.replace(row.table, row.before, row._replace(record=record))
+        store.replace(row.table, row.before, replace(row, record=record))
 
 
 def _seeded(sandbox: Sandbox) -> Iterator[Row]:

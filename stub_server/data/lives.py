@@ -209,7 +209,7 @@ def _pays_bill(script: Script, ident: str, end: int, *, late: bool) -> int:
     """
     rng, now = script.rng, script.now
     order = script.store.orders.get(ident)
-    grace = order_rules.expires_at(order.public)
+    grace = order_rules.expires_at(order)
     begins, limit = now, end
     if late or end <= now:
         begins, limit = max(now, end) + HOUR, grace

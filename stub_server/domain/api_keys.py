@@ -60,7 +60,7 @@ def check_update(may: May, row: Row, body: Body) -> None:
         return
     # is_active: false, which switches a key off, is no change here
     changed = [name for name in _RESTRICTIONS if body.get(name, False) is not False]
-    missing = _beyond(may, row.public["scopes"])
+    missing = _beyond(may, row["scopes"])
     if changed and missing:
         beyond = ", ".join(missing)
         raise Forbidden(

@@ -165,7 +165,7 @@ def new_log(
 
 def shown_log(row: Row) -> Body:
     """A delivery by itself, with more than its entry in a list."""
-    return row.public | {name: row.hidden[name] for name in _SHOWN_ALONE}
+    return row.public | {name: row[name] for name in _SHOWN_ALONE}
 
 
 def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: bool) -> None:
@@ -213,7 +213,7 @@ def attempted(
     after all.
     """
     status, next_attempt_at = _outlook(row, outcome, timing, trigger, is_open=is_open)
-    number, now = row.public["attempt_count"] + 1, iso(timing.answered)
+    number, now = row["attempt_count"] + 1, iso(timing.answered)
     public = {
         "url": url,
         "status": status,
@@ -242,7 +242,7 @@ def attempted(
     hidden = {
         "request_headers": outcome.request_headers,
         "response_headers": outcome.response_headers,
-        "attempts": [*row.hidden["attempts"], attempt][-MOST_ATTEMPTS:],
+        "attempts": [*row["attempts"], attempt][-MOST_ATTEMPTS:],
     }
     return row.changed(public, hidden)
 
@@ -258,10 +258,10 @@ def _outlook(
         return "delivered", None
     if is_open and outcome.status != GONE:
         if trigger == MANUAL:
-            return was, row.public["next_attempt_at"]
-        by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row.hidden["attempts"])
-        scheduled = row.public["attempt_count"] + 1 - by_hand
-        most = min(row.public["max_attempts"], len(timing.schedule))
+            return was, row["next_attempt_at"]
+        by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row["attempts"])
+        scheduled = row["attempt_count"] + 1 - by_hand
+        most = min(row["max_attempts"], len(timing.schedule))
         if trigger == AUTOMATIC and scheduled < most:
             return "retrying", iso(timing.answered + wait_ms(timing, scheduled, outcome))
     if is_open or trigger != AUTOMATIC:

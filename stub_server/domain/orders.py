@@ -73,12 +73,12 @@ def magic_of(email: str, behaviour: str | None = None) -> Magic:
 
 def magic_for(order: Row) -> Magic:
     """What governs an order: its customer's behaviour, else the e-mail."""
-    return magic_of(order.public["customer"]["email"], order.hidden.get("behaviour"))
+    return magic_of(order["customer"]["email"], order.hidden.get("behaviour"))
 
 
 def used_up(customer: Row) -> Row:
     """A customer whose behaviour is set, after one more order."""
-    behaviour = customer.hidden["behaviour"]
+    behaviour = customer["behaviour"]
     times = behaviour["times"]
     if times is None:
         return customer
@@ -246,7 +246,7 @@ def failure(code: str) -> dict[str, str]:
 
 def closed(row: Row, status: str, at: int, transaction: dict[str, str]) -> Row:
     """The order in another status since an instant (ms), its payment updated with it."""
-    payment = {**row.public["last_transaction"], **transaction, "updated_at": iso(at)}
+    payment = {**row["last_transaction"], **transaction, "updated_at": iso(at)}
     return row.changed({"status": status, "last_transaction": payment})
 
 
@@ -256,14 +256,14 @@ def postponed(row: Row, ends: int, due: int, at: int) -> Row:
     A boleto is due on another day; its line stays, as the payer has it already.
     """
     later = {"expires_at": iso(ends)}
-    if row.public["paymentMethod"] == "boleto":
+    if row["paymentMethod"] == "boleto":
         later["due_at"] = iso(due)
     return closed(row, row.status, at, later)
 
 
-def expires_at(public: Body) -> int:
+def expires_at(row: Row) -> int:
     """Until when the order can be paid, in ms."""
-    return parse_iso(public["last_transaction"]["expires_at"])
+    return parse_iso(row["last_transaction"]["expires_at"])
 
 
 def items_cents(items: Iterable[Body]) -> int:

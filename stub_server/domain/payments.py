@@ -6,7 +6,7 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import DAY, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict
-from ..core.record import Body, Row, without
+from ..core.record import Row, without
 from .brcode import end_to_end_id
 from .documents import mask_document
 from .lifecycle import either, path
@@ -27,10 +27,10 @@ class Payer(NamedTuple):
     bank: str
 
 
-def can_be_late(public: Body, now: int) -> bool:
+def can_be_late(row: Row, now: int) -> bool:
     """Whether an order that expired can still be paid."""
-    is_boleto = public["status"] == "expired" and public["paymentMethod"] == "boleto"
-    return is_boleto and now <= expires_at(public) + LATE
+    is_boleto = row.status == "expired" and row["paymentMethod"] == "boleto"
+    return is_boleto and now <= expires_at(row) + LATE
 
 
 def check_payable(
@@ -39,22 +39,21 @@ def check_payable(
     """Raises Conflict if the order cannot be paid with this amount (cents) at this time
     (ms), or so `late`.
     """
-    public, status = row.public, row.status
+    status = row.status
     if status == "paid":
         raise Conflict.at("status", "The order is already paid.", "order_already_paid")
     payable = lifecycle.sets["payable"]
-    if status not in payable and not (late and can_be_late(public, now)):
+    if status not in payable and not (late and can_be_late(row, now)):
         message = f"The order is {status}; only a {either(payable)} one can be paid."
-        if status == "expired" and public["paymentMethod"] == "boleto":
+        if status == "expired" and row["paymentMethod"] == "boleto":
             message += ' A boleto can be paid with {"late": true} for 30 days after it expired.'
         raise Conflict.at("status", message, "order_not_payable")
-    if amount is not None and amount != cents(public["totalAmount"]):
-        message = (
-            f"The payment is {text(amount)}, but the total is {text(cents(public['totalAmount']))}."
-        )
+    total = cents(row["totalAmount"])
+    if amount is not None and amount != total:
+        message = f"The payment is {text(amount)}, but the total is {text(total)}."
         raise Conflict.at("amount", message, "order_not_payable")
-    if not parse_iso(public["createdAt"]) <= paid_at <= now:
-        message = f"paid_at must be between {public['createdAt']} and {iso(now)}."
+    if not parse_iso(row["createdAt"]) <= paid_at <= now:
+        message = f"paid_at must be between {row['createdAt']} and {iso(now)}."
         raise Conflict.at("paid_at", message, "order_not_payable")
 
 
@@ -62,27 +61,27 @@ def paid(row: Row, payer: Payer, suffix: str, paid_at: int, now: int) -> Row:
     """The order once it is paid; `suffix` is the generated end of a PIX payment's end_to_end_id."""
     at = iso(paid_at)
     transaction = {"status": "paid", "success": "true", "paid_at": at}
-    if row.public["paymentMethod"] == "pix":
+    if row["paymentMethod"] == "pix":
         transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
         transaction["payer_bank"] = payer.bank
     transaction["payer_name"] = payer.name
     transaction["payer_document"] = mask_document(payer.document)
-    received = {"paid_cents": cents(row.public["totalAmount"]), "paid_at": paid_at}
+    received = {"paid_cents": cents(row["totalAmount"]), "paid_at": paid_at}
     return closed(row, "paid", now, transaction).keeping(received)
 
 
 def refunds(row: Row) -> list[list[int]]:
     """When money was given back (ms), and how much each time (cents), oldest first."""
     earlier: list[list[int]] = row.hidden.get("earlier_refunds", [])
-    newest = row.hidden["refunded_cents"] - sum(amount for _, amount in earlier)
+    newest = row["refunded_cents"] - sum(amount for _, amount in earlier)
     if not newest:
         return earlier
-    return [*earlier, [parse_iso(row.public["last_transaction"]["refunded_at"]), newest]]
+    return [*earlier, [parse_iso(row["last_transaction"]["refunded_at"]), newest]]
 
 
 def left(row: Row) -> int:
     """What was paid and not given back, in cents."""
-    return int(row.hidden["paid_cents"] - row.hidden["refunded_cents"])
+    return int(row["paid_cents"] - row["refunded_cents"])
 
 
 def check_amount(row: Row, amount: int | None, act: str) -> int:
@@ -105,7 +104,7 @@ def check_refundable(row: Row, amount: int | None, now: int, lifecycle: Lifecycl
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
     """
-    refundable, paid_at = lifecycle.sets["refundable"], row.hidden["paid_at"]
+    refundable, paid_at = lifecycle.sets["refundable"], row["paid_at"]
     if row.status not in refundable:
         message = f"The order is {row.status}; only a {either(refundable)} one can be refunded."
         if not path(lifecycle, row.status, "refunded"):
@@ -119,7 +118,7 @@ def check_refundable(row: Row, amount: int | None, now: int, lifecycle: Lifecycl
 
 def refunded(row: Row, amount: int, refund_id: str, now: int) -> Row:
     """The order after a refund of so many cents."""
-    back, status = row.hidden["refunded_cents"], "paid"
+    back, status = row["refunded_cents"], "paid"
     total = back + amount
     transaction = {
         "status": "partially_refunded",
@@ -127,7 +126,7 @@ def refunded(row: Row, amount: int, refund_id: str, now: int) -> Row:
         "refunded_at": iso(now),
         "refund_id": refund_id,
     }
-    if total == row.hidden["paid_cents"]:
+    if total == row["paid_cents"]:
         status = transaction["status"] = "refunded"
     after = closed(row, status, now, transaction).keeping({"refunded_cents": total})
     if back:
@@ -140,8 +139,8 @@ def refunded(row: Row, amount: int, refund_id: str, now: int) -> Row:
 
 def can_be_disputed(row: Row, now: int) -> bool:
     """Whether the payment of a paid order can still be taken back."""
-    days = DISPUTE_DAYS.get(row.public["paymentMethod"])
-    return days is not None and now <= row.hidden["paid_at"] + days * DAY
+    days = DISPUTE_DAYS.get(row["paymentMethod"])
+    return days is not None and now <= row["paid_at"] + days * DAY
 
 
 def disputed(row: Row, amount: int | None, reason: str | None, now: int) -> Row:
@@ -149,12 +148,12 @@ def disputed(row: Row, amount: int | None, reason: str | None, now: int) -> Row:
 
     Raises Conflict: a boleto, more than is left, or too late.
     """
-    method = row.public["paymentMethod"]
+    method = row["paymentMethod"]
     if method not in DISPUTE_DAYS:
         message = "A payment by boleto cannot be disputed; one by pix or credit_card can."
         raise Conflict.at("paymentMethod", message)
     if not can_be_disputed(row, now):
-        paid_at = iso(row.hidden["paid_at"])
+        paid_at = iso(row["paid_at"])
         message = f"The payment of {paid_at} is more than {DISPUTE_DAYS[method]} days ago."
         raise Conflict.at("status", message, "dispute_window_closed")
     transaction = {
@@ -164,7 +163,7 @@ def disputed(row: Row, amount: int | None, reason: str | None, now: int) -> Row:
     }
     if reason is not None:
         transaction["dispute_reason"] = reason
-    earlier = without(row.public["last_transaction"], "dispute_reason")
+    earlier = without(row["last_transaction"], "dispute_reason")
     return closed(row.changed({"last_transaction": earlier}), "disputed", now, transaction)
 
 
@@ -177,5 +176,5 @@ def check_disputed(row: Row) -> None:
 
 def won(row: Row, now: int) -> Row:
     """The order as it was before the dispute."""
-    status = "partially_refunded" if row.hidden["refunded_cents"] else "paid"
+    status = "partially_refunded" if row["refunded_cents"] else "paid"
     return closed(row, "paid", now, {"status": status})

@@ -70,7 +70,7 @@ def check_open(project: Body, field: str = "status") -> None:
         raise Conflict.at(field, message, "project_archived", advice="Use another project.")
 
 
-def check_idle(orders: int, subscriptions: int, late: Body | None) -> None:
+def check_idle(orders: int, subscriptions: int, late: Row | None) -> None:
     """Raises Conflict if a project with paid or pending orders or running subscriptions is to be
     deleted.
 
@@ -141,7 +141,7 @@ def plan_warnings(wanted: Body) -> tuple[str, ...]:
     return ()
 
 
-def check_unused(running: int, pending: int, late: Body | None) -> None:
+def check_unused(running: int, pending: int, late: Row | None) -> None:
     """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted.
 
     Or a `late` order, which has expired and can still be paid.

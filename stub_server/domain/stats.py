@@ -41,17 +41,16 @@ class OrderFold:
 
     def add(self, row: Row) -> None:
         """Add an order, its payment and its refunds, each if the period covers it."""
-        hidden = row.hidden
-        plan = hidden["planId"]
+        plan = row["planId"]
         if self._covers(row.record.created):
             self.states[row.status] += 1
-            if hidden["renewal"]:
+            if row["renewal"]:
                 self.renewals[row.status] += 1
             self.plan_orders[plan] += 1
-        if hidden["paid_at"] is not None and self._covers(hidden["paid_at"]):
+        if row["paid_at"] is not None and self._covers(row["paid_at"]):
             self.paid += 1
-            self.gross += hidden["paid_cents"]
-            self.plan_net[plan] += hidden["paid_cents"]
+            self.gross += row["paid_cents"]
+            self.plan_net[plan] += row["paid_cents"]
         for at, amount in refunds(row):
             if self._covers(at):
                 self.refunded += amount

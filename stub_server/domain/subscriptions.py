@@ -36,7 +36,7 @@ def opened(blank: Body, code: str, plan: Body, order: Row, customer: Body, *, tr
         "lastOrderId": order.id,
         "customer": {name: customer[name] for name in ("id", "name", "email")},
         "plan": {"id": plan["id"], "name": plan["name"]},
-        "paymentMethod": order.public["paymentMethod"],
+        "paymentMethod": order["paymentMethod"],
         "amount": plan["amount"],
         "currency": "BRL",
         "interval": plan["interval"],
@@ -48,7 +48,7 @@ def opened(blank: Body, code: str, plan: Body, order: Row, customer: Body, *, tr
         "current_period_end": trial_ends or ends,
         "next_billing_at": ends,
         "cancel_at_period_end": False,
-        "metadata": order.hidden["metadata"],
+        "metadata": order["metadata"],
     }
     return public, {
         "anchor": anchor,
@@ -62,7 +62,7 @@ def opened(blank: Body, code: str, plan: Body, order: Row, customer: Body, *, tr
 def activated(row: Row) -> Row:
     """The subscription after its trial, in the first paid period."""
     period = {
-        "current_period_start": row.public["trial_end"],
+        "current_period_start": row["trial_end"],
         "current_period_end": iso(period_end(row)),
     }
     return row.changed({"status": "active"} | period)
@@ -73,11 +73,10 @@ def renewed(row: Row, order_id: str, method: str) -> Row:
 
     The current period or trial goes on; only the end changes.
     """
-    public, hidden = row.public, row.hidden
-    begins, periods = period_end(row), hidden["periods"] + 1
-    end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], periods)
-    paid_by, ends = [*hidden["paid_by"], order_id], [*hidden["ends"], end]
-    after = {"cycle": public["cycle"] + 1, "lastOrderId": order_id, "paymentMethod": method}
+    begins, periods = period_end(row), row["periods"] + 1
+    end = add_interval(row["anchor"], row["interval"], row["interval_count"], periods)
+    paid_by, ends = [*row["paid_by"], order_id], [*row["ends"], end]
+    after = {"cycle": row["cycle"] + 1, "lastOrderId": order_id, "paymentMethod": method}
     if row.status == "past_due":  # the earlier periods are over
         paid_by, ends = [order_id], [end]
         after |= {"status": "active", "current_period_start": iso(begins)}
@@ -87,19 +86,18 @@ def renewed(row: Row, order_id: str, method: str) -> Row:
 
 def withdrawn(row: Row, order_id: str) -> Row:
     """The subscription without a paid period that has not begun: the one that `order_id` paid."""
-    hidden = row.hidden
     left = {
-        "periods": hidden["periods"] - 1,
-        "paid_by": [paid for paid in hidden["paid_by"] if paid != order_id],
-        "ends": hidden["ends"][:-1],
+        "periods": row["periods"] - 1,
+        "paid_by": [paid for paid in row["paid_by"] if paid != order_id],
+        "ends": row["ends"][:-1],
     }
-    return _ends_with(row.changed({"cycle": row.public["cycle"] - 1}, left))
+    return _ends_with(row.changed({"cycle": row["cycle"] - 1}, left))
 
 
 def rolled(row: Row) -> Row:
     """The subscription in its next period, which is paid already, once the current one is over."""
-    begins, *ends = row.hidden["ends"]
-    left = {"paid_by": row.hidden["paid_by"][1:], "ends": ends}
+    begins, *ends = row["ends"]
+    left = {"paid_by": row["paid_by"][1:], "ends": ends}
     return row.changed({"current_period_start": iso(begins)}, left)
 
 
@@ -109,9 +107,9 @@ def postponed(row: Row, wait: int) -> Row:
 
     The periods after them are counted from the moved end of the last one.
     """
-    ends = [end + wait for end in row.hidden["ends"]]
+    ends = [end + wait for end in row["ends"]]
     if row.status == "trialing":
-        ends_at = iso(parse_iso(row.public["trial_end"]) + wait)
+        ends_at = iso(parse_iso(row["trial_end"]) + wait)
         row = row.changed({"trial_end": ends_at, "current_period_end": ends_at})
     return _ends_with(row.keeping({"anchor": ends[-1], "periods": 0, "ends": ends}))
 
@@ -123,7 +121,7 @@ def _ends_with(row: Row) -> Row:
     """
     end = iso(period_end(row))
     after = {"next_billing_at": end, "cancel_at": None}
-    if row.public["cancel_at_period_end"]:
+    if row["cancel_at_period_end"]:
         after = {"next_billing_at": None, "cancel_at": end}
     if row.status != "trialing":
         after["current_period_end"] = end
@@ -134,7 +132,7 @@ def ended(row: Row, status: str, now: int) -> Row:
     """The subscription once it is over: canceled or expired."""
     at = iso(now)
     if status == "canceled":
-        row = row.changed({"canceled_at": row.public["canceled_at"] or at, "cancel_at": at})
+        row = row.changed({"canceled_at": row["canceled_at"] or at, "cancel_at": at})
     return row.changed({"status": status, "ended_at": at, "next_billing_at": None})
 
 
@@ -167,14 +165,14 @@ def reactivated(row: Row, suspended_at: int, now: int) -> Row:
     """
     if not has_dispute(row):
         return row
-    dispute = row.hidden["dispute"]
+    dispute = row["dispute"]
     both = now - max(dispute["since"], suspended_at)
     return row.keeping({"dispute": dispute | {"since": dispute["since"] + both}})
 
 
 def released(row: Row, order_id: str) -> Row:
     """The subscription once an order is no longer disputed."""
-    dispute = row.hidden["dispute"]
+    dispute = row["dispute"]
     left = [ident for ident in dispute["orders"] if ident != order_id]
     if left:
         return row.keeping({"dispute": dispute | {"orders": left}})
@@ -183,17 +181,16 @@ def released(row: Row, order_id: str) -> Row:
 
 def period_end(row: Row) -> int:
     """The end of the last paid period."""
-    return int(row.hidden["ends"][-1])
+    return int(row["ends"][-1])
 
 
 def renewal_at(row: Row) -> int:
     """When the renewal order is made, in ms: by card at the period's end, else before it, to leave
     time to pay.
     """
-    public, end = row.public, period_end(row)
-    if public["paymentMethod"] == CHARGED:
-        return end
-    return end - lead_ms(public["interval"], public["interval_count"])
+    if row["paymentMethod"] == CHARGED:
+        return period_end(row)
+    return period_end(row) - lead_ms(row["interval"], row["interval_count"])
 
 
 def grace_end(row: Row) -> int:
@@ -201,9 +198,8 @@ def grace_end(row: Row) -> int:
 
     Who pays by boleto has until the end of a banking day.
     """
-    public = row.public
-    end = period_end(row) + grace_ms(public["interval"], public["interval_count"])
-    if public["paymentMethod"] == "boleto":
+    end = period_end(row) + grace_ms(row["interval"], row["interval_count"])
+    if row["paymentMethod"] == "boleto":
         return closes_at(end)
     return end
 
@@ -214,19 +210,19 @@ def attempts(row: Row) -> tuple[int, ...]:
     return tuple(due + wait for wait in ATTEMPTS if due + wait < last)
 
 
-def renewal_body(public: Body, first: Row) -> Body:
+def renewal_body(row: Row, first: Row) -> Body:
     """The body of the renewal order: the subscription's price, with the item's description from the
     first order.
 
     Overlays and files may allow an order without items.
     """
-    described = public["plan"]["name"]
-    if first.public["items"]:
-        described = first.public["items"][0]["description"]
+    described = row["plan"]["name"]
+    if first["items"]:
+        described = first["items"][0]["description"]
     return {
-        "projectId": public["projectId"],
-        "planId": public["planId"],
-        "totalAmount": public["amount"],
-        "items": [{"description": described, "quantity": 1, "amount": public["amount"]}],
-        "metadata": first.hidden["metadata"],
+        "projectId": row["projectId"],
+        "planId": row["planId"],
+        "totalAmount": row["amount"],
+        "items": [{"description": described, "quantity": 1, "amount": row["amount"]}],
+        "metadata": first["metadata"],
     }

@@ -43,10 +43,10 @@ def attempt_of(webhook: Row, entry: Row, now: int) -> Attempt:
     its present keys.
     """
     delivery = Delivery(
-        webhook.public["url"],
-        entry.public["event_id"],
-        entry.hidden["request_body"].encode(),
-        tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
+        webhook["url"],
+        entry["event_id"],
+        entry["request_body"].encode(),
+        tuple((header["name"], header["value"]) for header in webhook["headers"]),
         tuple(valid_keys(webhook.hidden, now)),
     )
     return Attempt(entry, webhook, delivery, now)
@@ -59,8 +59,8 @@ def due_attempt(sandbox: Sandbox, store: Store, ident: str, now: int) -> Attempt
     entry, states = store.webhook_logs.open(ident), sandbox.rules.lifecycles["WebhookLogEntry"]
     if entry is None or entry.status not in states.sets["open"]:
         return None
-    webhook = store.webhooks.open(entry.public["webhookId"])
-    if webhook is None or not webhook.public["is_active"]:
+    webhook = store.webhooks.open(entry["webhookId"])
+    if webhook is None or not webhook["is_active"]:
         return None
     return attempt_of(webhook, entry, now)
 
@@ -101,7 +101,7 @@ def disturbance(sandbox: Sandbox, attempt: Attempt) -> Effect:
     """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
         return NO_EFFECT
-    texts = {"event": attempt.entry.public["event_type"], "url": attempt.delivery.url}
+    texts = {"event": attempt.entry["event_type"], "url": attempt.delivery.url}
     is_seeded = "receiver" in attempt.webhook.hidden
     return sandbox.faults.by_delivery(
         texts, attempt.delivery.body, sandbox.clock.now, is_seeded=is_seeded
@@ -127,7 +127,7 @@ def answer_delivery(draft: Draft, subject: str) -> None:
         earlier = next(
             draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying"))
         )
-        due = parse_iso(earlier.public["next_attempt_at"])
+        due = parse_iso(earlier["next_attempt_at"])
         # one that is due is the courier's: the webhook has moved from or to a real address
         draft.at(max(due, draft.now), ANSWERING if due > draft.now else SENDING, subject)
         return
@@ -148,19 +148,19 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
     webhook = draft.open("webhooks", attempt.webhook.id)
     was = entry or attempt.entry
     # Tests with a frozen clock rely on the schedule as it is documented.
-    chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was.public["attempt_count"]))
+    chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was["attempt_count"]))
     timing = Timing(attempt.begun, draft.now, sandbox.settings.schedule, chance)
     tried = attempted(
         was, outcome, timing, url=url, trigger=trigger, is_open=draft.is_in(was, "open")
     )
     if entry is not None:
         draft.update(tried)
-        if trigger == AUTOMATIC and tried.public["next_attempt_at"] is not None:
-            draft.at(parse_iso(tried.public["next_attempt_at"]), job_for(sandbox, url), ident)
+        if trigger == AUTOMATIC and tried["next_attempt_at"] is not None:
+            draft.at(parse_iso(tried["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
         statuses = was.status, tried.status
         changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
-        is_switched_off = webhook.public["is_active"] and not changed["is_active"]
+        is_switched_off = webhook["is_active"] and not changed["is_active"]
         draft.update(webhook.changed(changed), is_noted=is_switched_off)
         if is_switched_off:
             draft.at(draft.now, CALLING_OFF, webhook.id)

@@ -30,7 +30,7 @@ def is_project(draft: Draft, row: Row, states: str) -> bool:
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
     """Who pays: what `sent` says of the payer; else the order's customer, with one of the banks."""
     sent = sent or {}
-    customer, banks = row.public["customer"], draft.sandbox.rules.banks
+    customer, banks = row["customer"], draft.sandbox.rules.banks
     # Everybody has one account: the document decides the bank.
     ispb, bank = banks[crc32(customer["document"].encode()) % len(banks)]
     if "bank" in sent:
@@ -93,8 +93,8 @@ def give_back(draft: Draft, row: Row, amount: int, part: str) -> Row:
         legal(draft.lifecycle_of(row), row.status, "paid", part)
         return draft.move(refunded, part)
     order = draft.move(refunded)
-    if row.hidden["subscriptionId"] is not None:
-        _take_back(draft, row.hidden["subscriptionId"], row.id)
+    if row["subscriptionId"] is not None:
+        _take_back(draft, row["subscriptionId"], row.id)
     return order
 
 
@@ -105,7 +105,7 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     row = draft.open("subscriptions", ident)
     if row is None or row.status == "past_due" or not draft.is_in(row, "running"):
         return  # none of its periods runs
-    paid_by = row.hidden["paid_by"]
+    paid_by = row["paid_by"]
     if order_id == paid_by[0]:
         end_subscription(draft, row, "canceled")
     elif order_id in paid_by:
@@ -131,14 +131,14 @@ def _opened_by(draft: Draft, order: Row) -> Parts | None:
     hidden part.
     """
     store = draft.store
-    plan = store.plans.peek(order.hidden["planId"])
+    plan = store.plans.peek(order["planId"])
     if plan is None or plan["billing_type"] != "recurring":
         return None
-    customer = draft.get("customers", order.hidden["customerId"])
+    customer = draft.get("customers", order["customerId"])
     earlier = store.subscriptions.count("customerId+planId", (customer.id, plan["id"]))
     known = customer.public
-    if order.hidden["copy_only"]:
-        known = known | order.public["customer"]
+    if order["copy_only"]:
+        known = known | order["customer"]
     blank, code = draft.new("Subscription"), draft.code_for("subscriptions")
     trial = not earlier and plan["trial_period_days"] > 0
     return subscriptions.opened(blank, code, plan, order, known, trial=trial)
@@ -154,11 +154,11 @@ def _open(draft: Draft, public: Body, hidden: Body) -> None:
 
 def _renew(draft: Draft, row: Row, order: Row) -> None:
     """One more period is paid, by the open order or by another one, which cancels the open one."""
-    if row.hidden["renewal_order"] != order.id:
+    if row["renewal_order"] != order.id:
         call_off_bill(draft, row)
-    if row.public["cancel_at_period_end"] and is_project(draft, row, "open"):
+    if row["cancel_at_period_end"] and is_project(draft, row, "open"):
         row = subscriptions.resumed(row)
-    renewed = subscriptions.renewed(row, order.id, order.public["paymentMethod"])
+    renewed = subscriptions.renewed(row, order.id, order["paymentMethod"])
     renewed = draft.move(renewed, None if row.status == "past_due" else "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
     schedule(draft, renewed, None if subscriptions.has_dispute(renewed) else 1)
@@ -169,29 +169,26 @@ def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
 
     `paid` is how many of its newest periods have none yet, all of them by default.
     """
-    ident, public, hidden = row.id, row.public, row.hidden
-    if public["status"] == "trialing":
-        draft.at(parse_iso(public["trial_end"]), "subscription.activate", ident)
+    if row.status == "trialing":
+        draft.at(parse_iso(row["trial_end"]), "subscription.activate", row.id)
         return  # the others are set then
-    if public["status"] == "past_due":
-        if public["paymentMethod"] == subscriptions.CHARGED:
+    if row.status == "past_due":
+        if row["paymentMethod"] == subscriptions.CHARGED:
             for at in subscriptions.attempts(row):
                 if at > draft.now:
-                    draft.at(at, "subscription.charge", ident)
-        draft.at(subscriptions.grace_end(row), "subscription.expire", ident)
+                    draft.at(at, "subscription.charge", row.id)
+        draft.at(subscriptions.grace_end(row), "subscription.expire", row.id)
         return
-    newest = hidden["ends"]
-    if paid is not None:
-        newest = newest[-paid:]
-    for end in newest[:-1]:
-        draft.at(end, "subscription.end", ident)
-    draft.at(subscriptions.renewal_at(row), "subscription.renew", ident)
-    draft.at(subscriptions.period_end(row), "subscription.end", ident)
+    ends = row["ends"] if paid is None else row["ends"][-paid:]
+    for end in ends[:-1]:
+        draft.at(end, "subscription.end", row.id)
+    draft.at(subscriptions.renewal_at(row), "subscription.renew", row.id)
+    draft.at(ends[-1], "subscription.end", row.id)
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:
     """Cancel the open order of a subscription, if there is one."""
-    bill = draft.open("orders", row.hidden["renewal_order"])
+    bill = draft.open("orders", row["renewal_order"])
     if bill is not None and draft.is_in(bill, "payable"):
         cancel(draft, bill)
 

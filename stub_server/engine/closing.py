@@ -1,14 +1,14 @@
 """Orders that end without a payment."""
 
 from ..core.clock import iso
-from ..core.record import Body, Row
+from ..core.record import Row
 from ..core.slices import Sliced
 from ..domain import orders, payments
 from .draft import Draft
 from .tables.store import Store
 
 
-def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body | None]:
+def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Row | None]:
     """A boleto of a plan or a project (`index`) that has expired and can still be paid late. Others
     are served meanwhile; orders that expire then, perhaps in a copy of the table, are looked at
     too.
@@ -19,9 +19,9 @@ def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body 
             record = store.orders.rows.get(key)
             if record is None or b'"boleto"' not in record.public:
                 continue  # others are not worth parsing: there are many
-            public = store.orders.parse(record).public
-            if payments.can_be_late(public, now):
-                return public
+            order = store.orders.parse(record)
+            if payments.can_be_late(order, now):
+                return order
             yield
         seen |= new
     return None

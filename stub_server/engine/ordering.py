@@ -71,5 +71,5 @@ def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     used = orders.used_up(row)
     if used.differs:
         draft.update(used)
-    payment: str = row.hidden["behaviour"]["payment"]
+    payment: str = row["behaviour"]["payment"]
     return payment

@@ -19,7 +19,7 @@ from .draft import Draft
 
 def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
-    if row.status == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
+    if row.status == "trialing" and parse_iso(row["trial_end"]) <= draft.now:
         billing.schedule(draft, draft.move(subscriptions.activated(row)))
 
 
@@ -27,17 +27,12 @@ def renew(draft: Draft, row: Row) -> None:
     """The order of the next period is created, unless the subscription is about to end, and a card
     is charged.
     """
-    public, hidden = row.public, row.hidden
-    if (
-        public["status"] != "active"
-        or public["cancel_at_period_end"]
-        or hidden["renewal_order"] is not None
-    ):
+    if row.status != "active" or row["cancel_at_period_end"] or row["renewal_order"] is not None:
         return
     if subscriptions.has_dispute(row) or subscriptions.renewal_at(row) > draft.now:
         return
     order = renewal_order(draft, row, "renewal_due")
-    if public["paymentMethod"] == subscriptions.CHARGED:
+    if row["paymentMethod"] == subscriptions.CHARGED:
         _charge(draft, order)
 
 
@@ -48,10 +43,10 @@ def end_period(draft: Draft, row: Row) -> None:
     """
     if row.status != "active":
         return
-    ends = row.public["cancel_at_period_end"]
+    ends = row["cancel_at_period_end"]
     waits = subscriptions.has_dispute(row) and not ends
     if subscriptions.period_end(row) > draft.now or waits:
-        if len(row.hidden["paid_by"]) > 1 and row.hidden["ends"][0] <= draft.now:
+        if len(row["paid_by"]) > 1 and row["ends"][0] <= draft.now:
             draft.update(subscriptions.rolled(row))
     elif ends:
         billing.end_subscription(draft, row, "canceled")
@@ -69,12 +64,12 @@ def charge_again(draft: Draft, row: Row) -> None:
     """A card was declined: another renewal order is charged, if an attempt is due now and the last
     order is closed.
     """
-    if not _is_late(row) or row.public["paymentMethod"] != subscriptions.CHARGED:
+    if not _is_late(row) or row["paymentMethod"] != subscriptions.CHARGED:
         return
     # past due since it was not paid
-    last = draft.get("orders", row.hidden["renewal_order"])
+    last = draft.get("orders", row["renewal_order"])
     is_due = draft.now in subscriptions.attempts(row)
-    is_new = parse_iso(last.public["createdAt"]) == draft.now
+    is_new = parse_iso(last["createdAt"]) == draft.now
     if is_due and not draft.is_in(last, "payable") and not is_new:
         _charge(draft, renewal_order(draft, row))
 
@@ -83,7 +78,7 @@ def end_suspension(draft: Draft, row: Row) -> None:
     """The project is active again: everything is due later by the time of its suspension."""
     if not draft.is_in(row, "running"):
         return
-    since = max(_suspended_at(draft, row), parse_iso(row.public["createdAt"]))
+    since = max(_suspended_at(draft, row), parse_iso(row["createdAt"]))
     postpone(draft, subscriptions.reactivated(row, since, draft.now), draft.now - since)
 
 
@@ -106,16 +101,16 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
     be paid until the grace is over.
     """
     store = draft.store
-    first = store.orders.get(row.public["orderId"])
-    customer = store.customers.peek(row.public["customerId"])
+    first = store.orders.get(row["orderId"])
+    customer = store.customers.peek(row["customerId"])
     assert customer is not None  # customers are never deleted
-    copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
-    buyer = first.public["customer"] if copy_only else as_buyer(customer)
+    copy_only = first["copy_only"] and store.has_copy_only(row.public)
+    buyer = first["customer"] if copy_only else as_buyer(customer)
     new = orders.NewOrder(
-        subscriptions.renewal_body(row.public, first),
+        subscriptions.renewal_body(row, first),
         buyer,
-        row.public["customerId"],
-        row.public["paymentMethod"],
+        row["customerId"],
+        row["paymentMethod"],
         copy_only=copy_only,
         refused=draft.sandbox.origin.declining.get(row.id),
         no_magic=_was_refunded(draft, row, buyer["email"]),
@@ -142,7 +137,7 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
     """
     if orders.magic_of(email).refunds is None:
         return False
-    last = draft.open("orders", row.public["lastOrderId"])
+    last = draft.open("orders", row["lastOrderId"])
     return last is not None and last.status == "refunded"
 
 
@@ -154,9 +149,9 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
     if wait:
         ended = subscriptions.grace_end(row)
         row = draft.update(subscriptions.postponed(row, wait))
-        bill = draft.open("orders", row.hidden["renewal_order"])
+        bill = draft.open("orders", row["renewal_order"])
         if bill is not None and draft.is_in(bill, "payable"):
-            ends = orders.expires_at(bill.public) + subscriptions.grace_end(row) - ended
+            ends = orders.expires_at(bill) + subscriptions.grace_end(row) - ended
             due = boleto.closes_at(subscriptions.period_end(row))
             draft.update(orders.postponed(bill, ends, due, draft.now))
             draft.at(ends, "order.expire", bill.id)
@@ -170,9 +165,9 @@ def resume(draft: Draft, row: Row) -> None:
 
 def _suspended_at(draft: Draft, row: Row) -> int:
     """When the project of a subscription was suspended, in ms."""
-    hidden = draft.store.projects.get(row.public["projectId"]).hidden
-    suspended: int = hidden.get("suspended_at", draft.now)  # a contract may call more states paused
-    return suspended
+    project = draft.store.projects.get(row["projectId"])
+    # a contract may call more states paused
+    return int(project.hidden.get("suspended_at", draft.now))
 
 
 # -- disputes: a chargeback of a card, or the MED of a PIX payment
@@ -205,14 +200,14 @@ def lose(draft: Draft, row: Row) -> Row:
     Raises Conflict.
     """
     payments.check_disputed(row)
-    amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
+    amount = cents(float(row["last_transaction"]["disputed_amount"]))
     order = billing.give_back(draft, row, amount, "lost")
     _release(draft, row)
     return order
 
 
 def _subscription_of(draft: Draft, order: Row) -> Row | None:
-    return draft.open("subscriptions", order.hidden["subscriptionId"])
+    return draft.open("subscriptions", order["subscriptionId"])
 
 
 def _release(draft: Draft, order: Row) -> None:
@@ -225,7 +220,7 @@ def _release(draft: Draft, order: Row) -> None:
     released = draft.update(subscriptions.released(row, order.id))
     if subscriptions.has_dispute(released) or not draft.is_in(row, "running"):
         return
-    begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(row))
+    begins = max(row["dispute"]["since"], subscriptions.period_end(row))
     until = draft.now
     if billing.is_project(draft, row, "paused"):
         until = _suspended_at(draft, row)

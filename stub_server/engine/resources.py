@@ -76,7 +76,7 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
     """Take a plan that is deleted out of products, of many some now and the others at once."""
     rows = draft.store.products.rows_of("plans", plan_id)
     for row in draft.some(rows, CLEARING_PLAN, plan_id, MOST_CLEARED):
-        left = [ident for ident in row.public["planIds"] if ident != plan_id]
+        left = [ident for ident in row["planIds"] if ident != plan_id]
         draft.update(row.changed({"planIds": left}))
 
 
@@ -94,7 +94,7 @@ def change_key(draft: Draft, row: Row) -> Row:
     key = change(draft, row, moved_from(before))
     if before == "active" and state(row.public, draft.now) == "expired":
         key_moved(draft, key, "active", "expired")
-    if row.public["expires_at"] != was["expires_at"]:
+    if row["expires_at"] != was["expires_at"]:
         _expire_later(draft, row.public)
     return key
 

@@ -162,19 +162,19 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
 
 
 def _expire(draft: Draft, row: Row) -> None:
-    if row.hidden["renewal"]:  # it waits with its subscription
-        renewed = draft.open("subscriptions", row.hidden["subscriptionId"])
+    if row["renewal"]:  # it waits with its subscription
+        renewed = draft.open("subscriptions", row["subscriptionId"])
         if renewed is not None and subscriptions.has_dispute(renewed):
             return
         if billing.is_project(draft, row, "paused"):
             return
-    if orders.expires_at(row.public) <= draft.now:
+    if orders.expires_at(row) <= draft.now:
         closing.expire(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
     row = draft.open("api_keys", subject)
-    if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
+    if row is None or not row["is_active"] or state(row.public, draft.now) != "expired":
         return
     key = draft.update(row.changed({"is_active": False}))
     resources.key_moved(draft, key, "active", "expired")
@@ -212,7 +212,7 @@ def _go_on_reopening(draft: Draft, subject: str) -> None:
     record = draft.store.subscriptions.find(subject)
     if record is not None:
         row = draft.store.subscriptions.parse(record)
-        _resume_after(draft, row.public["projectId"], record.key)
+        _resume_after(draft, row["projectId"], record.key)
 
 
 def _resume_after(draft: Draft, project_id: str, key: int) -> None:

@@ -125,7 +125,7 @@ class Store:
         # it is in the same draft, so that the subscription says what it may of the customer
         if order is None:
             return True
-        if not order.hidden["copy_only"]:
+        if not order["copy_only"]:
             return False
         return subscription["customerId"] not in self.orders.members(
             "customers", subscription["projectId"]
