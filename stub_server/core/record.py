@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple, final
 import orjson
 
 Body = dict[str, Any]
-Parts = tuple[Body, Body]
-"""The public and the hidden part of a record."""
+
 ABSENT: Final = object()
 """No value, as JSON's null is one."""
 Difference = tuple[str, Any, Any]

@@ -86,10 +86,9 @@ def _with(row: Row, public_key: str, digest: str) -> Row:
 def _replace(store: Store, row: Row) -> None:
     """Put a changed record in the place of what it was, without a step."""
     if row.differs:
-        prepare, was = store.tables[row.table].prepare, row.record
-        record = prepare(row.id, row.public, row.hidden, row.before, was.created)
-        record = record._replace(version=was.version)
-        store.replace(row.table, row.before, replace(row, record=record))
+        made = store.tables[row.table].prepare(row)
+        record = made.record._replace(version=row.record.version)
+        store.replace(row.table, row.before, replace(made, record=record))
 
 
 def _seeded(sandbox: Sandbox) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from ..core.clock import iso, parse_iso
 from ..core.problem import Conflict, Forbidden, detail
-from ..core.record import Body, Parts, Row, without
+from ..core.record import Body, Row, without
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
 """How the halves of a key begin."""
@@ -79,25 +79,21 @@ def digest(private_key: str) -> str:
     return sha256(private_key.encode()).hexdigest()
 
 
-def new_key(
-    blank: Body, body: Body, halves: tuple[str, str], projects: list[str], now: int
-) -> Parts:
-    """A new key's public and hidden parts; of the private one of its halves only the SHA-256 is
-    stored.
+def new_key(blank: Row, body: Body, halves: tuple[str, str], projects: list[str], now: int) -> Row:
+    """A new key; of the private one of its halves only the SHA-256 is stored.
 
     A key whose `expires_at` is not in the future is inactive from the start.
     """
     public_key, private_key = halves
-    public: Body = blank | {
+    public: Body = {
         "public_key": public_key,
         **_written(body),
         "is_active": True,
         "allowed_projects": ",".join(projects),
         "usage_count": 0,
     }
-    public["is_active"] = state(public, now) == "active"
     hidden = {"digest": digest(private_key), "allowed_projects": projects}
-    return public, hidden
+    return _settled(blank.changed(public, hidden), now)
 
 
 def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> Row:
@@ -114,6 +110,11 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> R
             " is_active."
         )
         raise Conflict.at("is_active", message, "api_key_expired")
+    return _settled(row, now)
+
+
+def _settled(row: Row, now: int) -> Row:
+    """A key is active until it is switched off or expires."""
     return row.changed({"is_active": state(row.public, now) == "active"})
 
 

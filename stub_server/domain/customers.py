@@ -3,21 +3,21 @@
 import re
 
 from ..core.problem import Conflict
-from ..core.record import Body
+from ..core.record import Body, Row
 from .documents import infer
 
 
-def changed_customer(old: Body, body: Body) -> Body:
+def changed_customer(row: Row, body: Body) -> Row:
     """A new customer, or one after an update: document unmasked, e-mail in lower case, type and
     document_type filled in.
 
     Raises Conflict when document and types disagree after the merge.
     """
-    public = old | body
+    public = row.public | body
     _settle(public, body)
     if "document" not in body and ("document_type" in body or "type" in body):
-        _check_types(body, (old["document_type"], old["type"]), "")
-    return public
+        _check_types(body, (row["document_type"], row["type"]), "")
+    return row.changed(public)
 
 
 def _settle(public: Body, body: Body, prefix: str = "") -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.problem import Conflict
-from ..core.record import Body, Parts, Row
+from ..core.record import Body, Row
 from ..core.signing import HeaderPairs
 from .lifecycle import either
 from .webhooks import disabled_webhook
@@ -127,7 +127,7 @@ def error_of(status: int) -> str | None:
 
 
 def new_log(
-    blank: Body,
+    blank: Row,
     webhook: Body,
     *,
     event_id: str,
@@ -135,14 +135,14 @@ def new_log(
     body: bytes,
     serial: int,
     most: int | None,
-) -> Parts:
+) -> Row:
     """A delivery before its first attempt. `serial` is the event's place in the sandbox's history.
 
     An automatic one is due at once and attempted at `most` so often; a test send (None) is
     attempted by its request and is never due. The project is the webhook's at the time of the
     event: restricted keys see the delivery by it.
     """
-    public = blank | {
+    public = {
         "webhookId": webhook["id"],
         "event_id": event_id,
         "event_type": event_type,
@@ -153,7 +153,7 @@ def new_log(
         "max_attempts": most or 1,
         "next_attempt_at": None if most is None else blank["createdAt"],
     }
-    return public, {
+    hidden = {
         "request_headers": {},
         "request_body": body.decode(),
         "response_headers": {},
@@ -161,6 +161,7 @@ def new_log(
         "projectId": webhook["projectId"],
         "serial": serial,
     }
+    return blank.changed(public, hidden)
 
 
 def shown_log(row: Row) -> Body:
@@ -269,16 +270,15 @@ def _outlook(
     return was, None
 
 
-def after_delivery(
-    old: Body, statuses: tuple[str, str], outcome: AttemptOutcome, trigger: str, at: int
-) -> Body:
-    """A webhook after an attempt, and the statuses that its delivery had before and after it.
+def after_delivery(webhook: Row, tried: Row, outcome: AttemptOutcome, trigger: str, at: int) -> Row:
+    """A webhook after an attempt, by which its delivery was changed.
 
     It shows the result of the latest attempt, and may be switched off. Failures count when an event
     has used up its attempts.
     """
-    before, after = statuses
-    failures = old["consecutive_failures"]
+    assert tried.before is not None
+    before, after = tried.before.status, tried.status
+    failures = webhook["consecutive_failures"]
     if trigger != AUTOMATIC:
         status = "delivered" if outcome.error is None else "failed"
     else:
@@ -287,14 +287,15 @@ def after_delivery(
             failures = 0
         elif after == "failed" != before:
             failures += 1
-    public = old | {
+    seen = {
         "last_delivery_at": iso(at),
         "last_delivery_status": status,
         "consecutive_failures": failures,
     }
-    if public["is_active"] and trigger != TEST:
+    webhook = webhook.changed(seen)
+    if webhook["is_active"] and trigger != TEST:
         if outcome.status == GONE:
-            return disabled_webhook(public, "gone", iso(at))
+            return disabled_webhook(webhook, "gone", iso(at))
         if trigger == AUTOMATIC and failures >= MOST_FAILURES:
-            return disabled_webhook(public, "too_many_failures", iso(at))
-    return public
+            return disabled_webhook(webhook, "too_many_failures", iso(at))
+    return webhook

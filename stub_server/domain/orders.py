@@ -11,7 +11,7 @@ from ..contract.source import fixture
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict, reference_not_found
-from ..core.record import Body, Parts, Row, without
+from ..core.record import Body, Row, without
 from . import boleto
 from .brcode import encode
 
@@ -145,12 +145,12 @@ class NewOrder(NamedTuple):
     subscription_id: str | None = None
 
 
-def new_order(blank: Body, new: NewOrder, code: str, transaction: dict[str, str]) -> Parts:
-    """A new order's public and hidden parts; one that is refused has failed at once."""
+def new_order(blank: Row, new: NewOrder, code: str, transaction: dict[str, str]) -> Row:
+    """A new order; one that is refused has failed at once."""
     body = new.body
     if new.refused is not None:
         transaction |= failure(new.refused)
-    public = blank | {
+    public = {
         "code": code,
         "status": "pending" if new.refused is None else "failed",
         "paymentMethod": new.method,
@@ -174,7 +174,7 @@ def new_order(blank: Body, new: NewOrder, code: str, transaction: dict[str, str]
         "copy_only": new.copy_only,
         "customerId": new.customer_id,
     }
-    return public, hidden
+    return blank.changed(public, hidden)
 
 
 _ESCAPED = (("%", "%25"), ("+", "%2B"), ("&", "%26"), ("#", "%23"), (" ", "%20"))

@@ -8,7 +8,7 @@ subscription and since when (ms) there is any.
 """
 
 from ..core.clock import DAY, iso, parse_iso
-from ..core.record import Body, Parts, Row, without
+from ..core.record import Body, Row, without
 from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 
@@ -17,8 +17,8 @@ CHARGED = "credit_card"  # the method that is charged automatically
 ATTEMPTS = (DAY, 3 * DAY, 5 * DAY)
 
 
-def opened(blank: Body, code: str, plan: Body, order: Row, customer: Body, *, trial: bool) -> Parts:
-    """A new subscription's public and hidden parts. A trial comes before the first paid period."""
+def opened(blank: Row, code: str, plan: Body, order: Row, customer: Body, *, trial: bool) -> Row:
+    """A new subscription. A trial comes before the first paid period."""
     at = blank["createdAt"]
     anchor = parse_iso(at)
     if trial:
@@ -26,7 +26,7 @@ def opened(blank: Body, code: str, plan: Body, order: Row, customer: Body, *, tr
     end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
     ends = iso(end)
     trial_ends = iso(anchor) if trial else None
-    public: Body = blank | {
+    public: Body = {
         "code": code,
         "status": "trialing" if trial else "active",
         "projectId": plan["projectId"],
@@ -50,13 +50,14 @@ def opened(blank: Body, code: str, plan: Body, order: Row, customer: Body, *, tr
         "cancel_at_period_end": False,
         "metadata": order["metadata"],
     }
-    return public, {
+    hidden = {
         "anchor": anchor,
         "periods": 1,
         "renewal_order": None,
         "paid_by": [order.id],
         "ends": [end],
     }
+    return blank.changed(public, hidden)
 
 
 def activated(row: Row) -> Row:

@@ -158,10 +158,9 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
         if trigger == AUTOMATIC and tried["next_attempt_at"] is not None:
             draft.at(parse_iso(tried["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
-        statuses = was.status, tried.status
-        changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
+        changed = after_delivery(webhook, tried, outcome, trigger, draft.now)
         is_switched_off = webhook["is_active"] and not changed["is_active"]
-        draft.update(webhook.changed(changed), is_noted=is_switched_off)
+        draft.update(changed, is_noted=is_switched_off)
         if is_switched_off:
             draft.at(draft.now, CALLING_OFF, webhook.id)
     return tried

@@ -8,7 +8,7 @@ Each adds to a draft: the order, the subscription that it changes, their events 
 from zlib import crc32
 
 from ..core.clock import parse_iso
-from ..core.record import Body, Parts, Row
+from ..core.record import Body, Row
 from ..domain import payments, subscriptions
 from ..domain.lifecycle import legal
 from ..domain.payments import Payer
@@ -69,8 +69,8 @@ def pay(
     opened = _opened_by(draft, paid)
     if opened is None:
         return draft.move(paid)
-    order = draft.move(paid.keeping({"subscriptionId": opened[0]["id"], "renewal": False}))
-    _open(draft, *opened)
+    order = draft.move(paid.keeping({"subscriptionId": opened.id, "renewal": False}))
+    _open(draft, opened)
     return order
 
 
@@ -126,10 +126,8 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
     return draft.store.running_of(order["customerId"], order["planId"])
 
 
-def _opened_by(draft: Draft, order: Row) -> Parts | None:
-    """The subscription that the first payment on a recurring plan opens: its public and
-    hidden part.
-    """
+def _opened_by(draft: Draft, order: Row) -> Row | None:
+    """The subscription that the first payment on a recurring plan opens."""
     store = draft.store
     plan = store.plans.peek(order["planId"])
     if plan is None or plan["billing_type"] != "recurring":
@@ -139,13 +137,13 @@ def _opened_by(draft: Draft, order: Row) -> Parts | None:
     known = customer.public
     if order["copy_only"]:
         known = known | order["customer"]
-    blank, code = draft.new("Subscription"), draft.code_for("subscriptions")
+    blank, code = draft.new("subscriptions"), draft.code_for("subscriptions")
     trial = not earlier and plan["trial_period_days"] > 0
     return subscriptions.opened(blank, code, plan, order, known, trial=trial)
 
 
-def _open(draft: Draft, public: Body, hidden: Body) -> None:
-    row = draft.create("subscriptions", public, hidden)
+def _open(draft: Draft, opened: Row) -> None:
+    row = draft.create(opened)
     draft.emit_moved(row, "new")
     schedule(draft, row)
     if not is_project(draft, row, "open"):  # its order was paid late

@@ -83,9 +83,9 @@ class Draft:
         assert row is not None
         return row
 
-    def new(self, schema: str, ident: str | None = None) -> Body:
-        """What a new record of a schema has before any rule: an id, and the contract's defaults."""
-        return self.sandbox.rules.new(schema, ident or self.ids.uuid(), self.now)
+    def new(self, table: str, ident: str | None = None) -> Row:
+        """What a new record of a table has before any rule: an id, and the contract's defaults."""
+        return self.sandbox.rules.new(table, ident or self.ids.uuid(), self.now)
 
     def code_for(self, table: str) -> str:
         """A code that no record of a table has."""
@@ -101,33 +101,21 @@ class Draft:
 
         Unless it is not to be noted, a change of what callers see is the record's newest update.
         """
-        before, public = row.before, row.public
+        before = row.before
         assert before is not None
-        if is_noted and "updatedAt" in public and public != before.public:
-            public = public | {"updatedAt": iso(self.now)}
-        return self.create(row.table, public, row.hidden, row=before)
+        if is_noted and "updatedAt" in row.public and row.public != before.public:
+            row = row.changed({"updatedAt": iso(self.now)})
+        return self._put(row, before)
 
-    def create(
-        self,
-        table: str,
-        public: Body,
-        hidden: Body,
-        *,
-        row: Row | None = None,
-        created: int | None = None,
-    ) -> Row:
-        """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next
-        version of that.
-        """
-        ident = public["id"]
-        before, earlier = row, self._versions.get(ident)
-        if earlier is not None:
-            before = earlier[1]
-        if created is None:
-            created = self.now
-        record = self.store.tables[table].prepare(ident, public, hidden, before, created)
-        made = Row(table, record, public, hidden)
-        self._versions[ident] = table, before, made
+    def create(self, row: Row) -> Row:
+        """Add a new record, which is returned as it is stored."""
+        return self._put(row, None)
+
+    def _put(self, row: Row, before: Row | None) -> Row:
+        made = self.store.tables[row.table].prepare(row)
+        if row.id in self._versions:
+            _, before, _ = self._versions[row.id]
+        self._versions[row.id] = row.table, before, made
         return made
 
     def drop(self, row: Row) -> None:
@@ -259,8 +247,8 @@ class Draft:
         most = None if test else len(self.sandbox.settings.schedule)
         opened = []
         for webhook in webhooks:
-            public, hidden = new_log(
-                self.new("WebhookLogEntry"),
+            row = new_log(
+                self.new("webhook_logs"),
                 webhook,
                 event_id=event.id,
                 event_type=event.type,
@@ -269,8 +257,8 @@ class Draft:
                 most=most,
             )
             if not test:
-                self.at(self.now, job_for(self.sandbox, webhook["url"]), public["id"])
-            opened.append(self.create("webhook_logs", public, hidden))
+                self.at(self.now, job_for(self.sandbox, webhook["url"]), row.id)
+            opened.append(self.create(row))
         self._opened += opened
         return opened
 

@@ -30,20 +30,19 @@ def place(draft: Draft, new: NewOrder) -> Row:
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     if magic.fails:
         new = new._replace(refused=orders.DEFAULT_FAILURE[new.method])
-    code, blank = draft.code_for("orders"), draft.new("Order", new.ident)
+    code, blank = draft.code_for("orders"), draft.new("orders", new.ident)
     life = new.life if magic.life is None else magic.life
     expires = now + (orders.life(new.method, now) if life is None else life)
     seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url
     transaction = orders.new_transaction(new, draft.ids.uuid(), seller, now, expires)
-    public, hidden = orders.new_order(blank, new, code, transaction)
-    ident: str = public["id"]
+    order = orders.new_order(blank, new, code, transaction)
     if behaviour is not None:
-        hidden["behaviour"] = behaviour
-    order = draft.create("orders", public, hidden)
+        order = order.keeping({"behaviour": behaviour})
+    order = draft.create(order)
     draft.emit_moved(order, "new")
     if new.refused is None:
-        draft.at(expires, "order.expire", ident)
-        _set_timers(draft, ident, new.method, magic)
+        draft.at(expires, "order.expire", order.id)
+        _set_timers(draft, order.id, new.method, magic)
     return order
 
 

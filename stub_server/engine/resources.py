@@ -24,18 +24,16 @@ def change(draft: Draft, row: Row, extras: Extras = NO_EXTRAS) -> Row:
     return changed
 
 
-def add(
-    draft: Draft, table: str, public: Body, hidden: Body | None = None, project: str | None = None
-) -> Row:
+def add(draft: Draft, new: Row, project: str | None = None) -> Row:
     """A new customer, plan or product. `project` is that of the order which brought a customer."""
-    row = draft.create(table, public, hidden or {})
+    row = draft.create(new)
     draft.emit_change(row, "created", project=project)
     return row
 
 
-def add_project(draft: Draft, public: Body, hidden: Body) -> Row:
+def add_project(draft: Draft, new: Row) -> Row:
     """A new project."""
-    row = draft.create("projects", public, hidden)
+    row = draft.create(new)
     draft.emit_moved(row, "new")
     return row
 
@@ -80,11 +78,11 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
         draft.update(row.changed({"planIds": left}))
 
 
-def add_key(draft: Draft, public: Body, hidden: Body) -> None:
+def add_key(draft: Draft, new: Row) -> None:
     """A new API key, and the timer that ends it."""
-    row = draft.create("api_keys", public, hidden)
-    key_moved(draft, row, "new", state(public, draft.now))
-    _expire_later(draft, public)
+    row = draft.create(new)
+    key_moved(draft, row, "new", state(row.public, draft.now))
+    _expire_later(draft, row.public)
 
 
 def change_key(draft: Draft, row: Row) -> Row:

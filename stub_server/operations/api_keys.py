@@ -90,17 +90,16 @@ def create_api_key(work: Work, body: Body) -> Reply:
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
     halves = (public_key, private_key)
-    public, hidden = rules.new_key(draft.new("ApiKey"), body, halves, projects, work.now)
-    hidden["user_id"] = work.who.identity.subject
-    resources.add_key(draft, public, hidden)
+    key = rules.new_key(draft.new("api_keys"), body, halves, projects, work.now)
+    resources.add_key(draft, key.keeping({"user_id": work.who.identity.subject}))
     sandboxes = work.sandboxes
     # a copy in which a request is tried leaves no trace
     if sandboxes.find(work.sandbox.name) is work.sandbox:
-        sandboxes.add_keys(work.sandbox.name, (hidden["digest"], public_key))
+        sandboxes.add_keys(work.sandbox.name, (key["digest"], public_key))
     answer = reply.message(
-        "API key created.", api_key={**public, "private_key": private_key}, warning=WARNING
+        "API key created.", api_key={**key.public, "private_key": private_key}, warning=WARNING
     )
-    return answer.created(work, f"/api-keys/{public['id']}")
+    return answer.created(work, f"/api-keys/{key.id}")
 
 
 def update_api_key(work: Work, ident: str, body: Body) -> Reply:

@@ -16,11 +16,12 @@ async def list_customers(work: Work, query: Body) -> Reply:
 
 
 def create_customer(work: Work, body: Body) -> Reply:
-    public = rules.changed_customer(work.draft.new("Customer"), body)
+    customer = rules.changed_customer(work.draft.new("customers"), body)
     projects = work.who.projects
-    hidden = None if projects is None else {"made_by": restriction(projects)}
-    record = resources.add(work.draft, "customers", public, hidden).record
-    work.trace.warn(warnings_for(public["phones"], public["address"]))
+    if projects is not None:
+        customer = customer.keeping({"made_by": restriction(projects)})
+    record = resources.add(work.draft, customer).record
+    work.trace.warn(warnings_for(customer["phones"], customer["address"]))
     return reply.enveloped("Customer created.", "customer", record.public).created(
         work, f"/v2/customers/{record.id}"
     )
@@ -34,10 +35,10 @@ def get_customer(work: Work, ident: str) -> Reply:
 def update_customer(work: Work, ident: str, body: Body) -> Reply:
     """Absent fields stay, maps are replaced whole."""
     row = work.store.customers.parse(_found(work, ident))
-    public = rules.changed_customer(row.public, body)
-    record = resources.change(work.draft, row.changed(public)).record
+    changed = rules.changed_customer(row, body)
+    record = resources.change(work.draft, changed).record
     if "phones" in body or "address" in body:
-        work.trace.warn(warnings_for(public["phones"], public["address"]))
+        work.trace.warn(warnings_for(changed["phones"], changed["address"]))
     return reply.enveloped("Customer updated.", "customer", record.public)
 
 

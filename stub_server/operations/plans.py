@@ -14,10 +14,10 @@ async def list_plans(work: Work, query: Body) -> Reply:
 
 
 def create_plan(work: Work, body: Body) -> Reply:
-    public = rules.new_plan(work.draft.new("Plan"), body)
+    plan = rules.new_plan(work.draft.new("plans"), body)
     work.trace.warn(rules.plan_warnings(body))
-    rules.check_open(work.project_named(public["projectId"]), "projectId")
-    record = resources.add(work.draft, "plans", public).record
+    rules.check_open(work.project_named(plan["projectId"]), "projectId")
+    record = resources.add(work.draft, plan).record
     shown = work.store.shown("plans", record)
     return reply.enveloped("Plan created.", "plan", shown).created(work, f"/v2/plans/{record.id}")
 
@@ -29,8 +29,8 @@ def get_plan(work: Work, ident: str) -> Reply:
 
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
-    public = rules.changed_plan(row.public, body, work.store.running("planId", ident))
-    record = resources.change(work.draft, row.changed(public)).record
+    plan = rules.changed_plan(row, body, work.store.running("planId", ident))
+    record = resources.change(work.draft, plan).record
     work.trace.warn(rules.plan_warnings(row.public | body))
     return reply.enveloped("Plan updated.", "plan", work.store.shown("plans", record))
 

@@ -27,9 +27,9 @@ def create_project(work: Work, body: Body) -> Reply:
     if work.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
-    blank = work.draft.new("Project")
-    public, hidden = rules.new_project(blank, body, work.who.identity.subject)
-    record = resources.add_project(work.draft, public, hidden).record
+    blank = work.draft.new("projects")
+    project = rules.new_project(blank, body, work.who.identity.subject)
+    record = resources.add_project(work.draft, project).record
     return _reply(work, record, "Project created.").created(work, f"/v2/projects/{record.id}")
 
 

@@ -28,17 +28,17 @@ async def list_webhooks(work: Work, query: Body) -> Reply:
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
-    blank, key = work.draft.new("Webhook"), new_key(work.draft.ids.secret_bytes())
-    public, hidden = rules.new_webhook(blank, body, key)
-    _check_project(work, public["projectId"])
+    blank, key = work.draft.new("webhooks"), new_key(work.draft.ids.secret_bytes())
+    webhook = rules.new_webhook(blank, body, key)
+    _check_project(work, webhook["projectId"])
     rules.check_room(len(work.store.webhooks))
     if work.request.is_foreign:
-        hidden[rules.ABROAD] = True
-    work.draft.create("webhooks", public, hidden)  # it raises no event
+        webhook = webhook.keeping({rules.ABROAD: True})
+    work.draft.create(webhook)  # it raises no event
     answer = reply.message(
-        "Webhook created.", webhook=public | {"signing_key": key}, warning=WARNING
+        "Webhook created.", webhook=webhook.public | {"signing_key": key}, warning=WARNING
     )
-    return answer.created(work, f"/v2/webhooks/{public['id']}")
+    return answer.created(work, f"/v2/webhooks/{webhook.id}")
 
 
 def list_webhook_events(work: Work) -> Reply:
@@ -64,7 +64,7 @@ def get_webhook(work: Work, ident: str) -> Reply:
 def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     """Switching it off calls off its open deliveries."""
     row = _open(work, ident)
-    changed = row.changed(rules.changed_webhook(row.public, body))
+    changed = rules.changed_webhook(row, body)
     if "projectId" in body:
         _check_project(work, changed.public["projectId"])
     if changed.public["url"] != row.public["url"]:

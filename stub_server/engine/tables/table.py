@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ...contract.schema import ContractViolation, Validator
-from ...core.record import Body, Record, Row, UniqueKey, place
+from ...core.record import Body, Record, Row, UniqueKey
 from .indexes import Keys, Views, contains, insert, remove
 from .specs import Extract, TableSpec, UniqueViolation, without_punctuation
 
@@ -55,17 +55,17 @@ def extract_of(key: UniqueKey) -> Extract:
     members, scope = key.members, key.scope
     folds = [_IGNORING[difference] for difference in key.ignores]
 
-    def extract(public: Body, hidden: Body) -> Any:
+    def extract(row: Row) -> Any:
         values: list[Any] = []
         for member in members:
-            value = public.get(member)
+            value = row.public.get(member)
             if value is None:
                 return None
             for fold in folds:
                 value = fold(value)
             values.append(value)
         if scope is not None:
-            values.append(public.get(scope))
+            values.append(row.public.get(scope))
         return values[0] if len(values) == 1 else tuple(values)
 
     return extract
@@ -198,24 +198,19 @@ class Table:
                 f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
             )
 
-    def prepare(
-        self, ident: str, public: Body, hidden: Body, before: Row | None, now: int
-    ) -> Record:
-        """Check a new version against the contract and the unique keys, and write its bytes.
-
-        `now` is when a record without a version before is created, in ms, as its public part says.
+    def prepare(self, row: Row) -> Row:
+        """Check a new or changed record against the contract and the unique keys, and write its
+        bytes: the next version.
         """
-        self.validate(public)
+        self.validate(row.public)
         for name, extract in self.extracts.items():
-            value = extract(public, hidden)
+            value = extract(row)
             holder = None if value is None else self.unique[name].get(value)
-            if holder is not None and holder != ident:
+            if holder is not None and holder != row.id:
                 raise UniqueViolation(self.spec, name, value, holder)
-        if before is None:
-            key, version = place(now, ident), 1
-        else:
-            key, version = before.record.key, before.record.version + 1
-        return Record(ident, key, version, encoded(public), encoded(hidden))
+        ident, key, version, _, _ = row.record
+        record = Record(ident, key, version + 1, encoded(row.public), encoded(row.hidden))
+        return Row(self.name, record, row.public, row.hidden)
 
     def replace(self, before: Row | None, after: Row | None) -> None:
         """Replace a version by the next one: a record without one before is new, one without one
@@ -240,8 +235,8 @@ class Table:
         """Give a record the unique values that it has now."""
         for name, extract in self.extracts.items():
             owners = self.unique[name]
-            old = before and extract(before.public, before.hidden)
-            value = after and extract(after.public, after.hidden)
+            old = before and extract(before)
+            value = after and extract(after)
             # else another record has taken it in the same step
             if old != value and owners.get(old) == ident:
                 del owners[old]
