@@ -3,13 +3,14 @@ and its webhook.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import NamedTuple, Self
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.problem import Conflict
 from ..core.record import Body, Row
-from ..core.signing import HeaderPairs
+from ..core.signing import HeaderPairs, new_key, signatures, signed_headers
 from .lifecycle import either
 from .webhooks import disabled_webhook
 
@@ -70,6 +71,19 @@ class Delivery:
     keys: tuple[str, ...] = field(repr=False)
     pieces: Callable[[], AsyncIterator[bytes]] | None = None
     method: str = "POST"
+
+    def signed(self, at: int) -> tuple[str, HeaderPairs]:
+        """The signature at an instant (ms), and the headers of an attempt with it."""
+        timestamp = at // SECOND
+        signature = signatures(self.keys, self.event_id, timestamp, self.body)
+        return signature, signed_headers(self.event_id, timestamp, signature, self.headers)
+
+    def forged(self) -> Self:
+        """The same, signed by keys that no receiver has, one for each: a signature of the right
+        form that is not valid.
+        """
+        wrong = tuple(new_key(sha256(key.encode()).digest()) for key in self.keys)
+        return replace(self, keys=wrong)
 
 
 class Failed(Exception):

@@ -1,23 +1,20 @@
 """Attempts of deliveries: what is to be sent, and how delivery and webhook change afterwards."""
 
-from collections.abc import Iterable
-from hashlib import sha256
 from typing import NamedTuple
 
-from ..core.clock import SECOND, parse_iso
+from ..core.clock import parse_iso
 from ..core.ids import luck
 from ..core.record import Row
-from ..core.signing import new_key, signatures, signed_headers
 from ..core.timers import SENDING
 from ..domain import receivers
 from ..domain.deliveries import (
     AUTOMATIC,
-    LOST,
     AttemptOutcome,
     Delivery,
     Timing,
     after_delivery,
     attempted,
+    kept_headers,
 )
 from ..domain.webhooks import valid_keys
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
@@ -71,27 +68,22 @@ def simulated(sandbox: Sandbox, attempt: Attempt) -> AttemptOutcome | None:
     if not is_simulated(sandbox, delivery.url):
         return None
     effect = disturbance(sandbox, attempt)
-    keys, is_forged = delivery.keys, effect.then.get(BAD_SIGNATURE, False)
-    if is_forged:
-        keys = wrong_keys(keys)
-    signature = signatures(keys, delivery.event_id, now // SECOND, delivery.body)
-    own = [(name.lower(), value) for name, value in delivery.headers]
-    answer = receivers.answer(webhook.public, webhook.hidden, entry.public, now)
     if effect.then.get(DROP):
-        answer = receivers.Answer(None, 0, LOST)
-    elif is_forged and answer.status == 200:
-        answer = answer._replace(status=receivers.FORGED)
-    headers: dict[str, str] = {}
+        return AttemptOutcome.lost(effect.delay, effect.label)
+    answer = receivers.answer(webhook, entry, now)
+    if effect.then.get(BAD_SIGNATURE):
+        delivery = delivery.forged()
+        if answer.status == 200:
+            answer = answer._replace(status=receivers.FORGED)
+    signature, headers = delivery.signed(now)
     media, body = receivers.BODIES.get(answer.status, ("", None))
-    if media:
-        headers = {"content-type": media, "server": "nginx"}
     return AttemptOutcome(
         status=answer.status,
         body=body,
-        response_headers=headers,
+        response_headers={"content-type": media, "server": "nginx"} if media else {},
         duration_ms=answer.took + effect.delay,
         error=answer.error,
-        request_headers=dict(signed_headers(delivery.event_id, now // SECOND, signature, own)),
+        request_headers=kept_headers(headers),
         signature=signature,
         simulated=effect.label or None,
     )
@@ -106,13 +98,6 @@ def disturbance(sandbox: Sandbox, attempt: Attempt) -> Effect:
     return sandbox.faults.by_delivery(
         texts, attempt.delivery.body, sandbox.clock.now, is_seeded=is_seeded
     )
-
-
-def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
-    """Keys that no receiver has, one for each, so that a signature has the right form and
-    is not valid.
-    """
-    return tuple(new_key(sha256(key.encode()).digest()) for key in keys)
 
 
 def answer_delivery(draft: Draft, subject: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,7 +15,7 @@ from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AttemptOutcome
 from ..domain.webhooks import ABROAD
-from ..engine.attempts import Attempt, disturbance, simulated, wrong_keys
+from ..engine.attempts import Attempt, disturbance, simulated
 from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import Fired, do_due
@@ -241,7 +241,7 @@ class Courier:
         if effect.then.get(DROP):
             return AttemptOutcome.lost(effect.delay, effect.label)
         if effect.then.get(BAD_SIGNATURE):
-            delivery = replace(delivery, keys=wrong_keys(delivery.keys))
+            delivery = delivery.forged()
         outcome = await sender.attempt(delivery, timeout)
         if effect.then.get(DUPLICATE):
             await sender.attempt(delivery, timeout)
