@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from heapq import nsmallest
 
 from ..contract.lifecycles import Lifecycle
+from ..core.clock import EARLIEST, LATEST
 from ..core.money import reais
 from ..core.record import Body, Row
 from .calendar import monthly_cents
@@ -27,7 +28,8 @@ class OrderFold:
         None is open.
         """
         self._lifecycle = lifecycle
-        self._since, self._until = since, until
+        self._since = EARLIEST if since is None else since
+        self._until = LATEST + 1 if until is None else until
         self.states: Counter[str] = Counter()
         self.renewals: Counter[str] = Counter()
         self.paid = self.gross = self.refunded = 0
@@ -35,9 +37,7 @@ class OrderFold:
         self.plan_net: Counter[str] = Counter()
 
     def _covers(self, at: int) -> bool:
-        return (self._since is None or at >= self._since) and (
-            self._until is None or at < self._until
-        )
+        return self._since <= at < self._until
 
     def add(self, row: Row) -> None:
         """Add an order, its payment and its refunds, each if the period covers it."""

@@ -104,7 +104,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
     first = store.orders.get(row["orderId"])
     customer = store.customers.peek(row["customerId"])
     assert customer is not None  # customers are never deleted
-    copy_only = first["copy_only"] and store.has_copy_only(row.public)
+    copy_only = first["copy_only"] and store.has_copy_only(row)
     buyer = first["customer"] if copy_only else as_buyer(customer)
     new = orders.NewOrder(
         subscriptions.renewal_body(row, first),

@@ -23,7 +23,8 @@ async def list_webhooks(work: Work, query: Body) -> Reply:
     """`event` keeps those that listen to that type."""
     wanted = query_of(work, "webhooks", query, handled=("event",))
     if "event" in query:
-        wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
+        parse, event = work.store.webhooks.parse, query["event"]
+        wanted.where = lambda record: rules.listens(parse(record)["events"], event)
     return await lists.listed(work, "webhooks", wanted, "Webhooks retrieved.")
 
 

@@ -19,7 +19,7 @@ from ..engine.attempts import Attempt, disturbance, simulated
 from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import Fired, do_due
-from .posting import claim_due, claimed_attempt, record, release_parked
+from .posting import claimed_attempt, record, release_parked
 from .sender import Sender
 
 TIMEOUT = 15.0  # seconds of one attempt
@@ -164,14 +164,15 @@ class Courier:
     def _queue(self, sandbox: Sandbox, until: int) -> Sliced[None]:
         release_parked(sandbox)
         queues = self.outbox(sandbox).queues
-        for webhook, timer in claim_due(sandbox, until):
-            if webhook is None:
+        while (timer := sandbox.timers.claim(until)) is not None:
+            entry = sandbox.stores[timer.merchant_id].webhook_logs.peek(timer.subject)
+            if entry is None:  # it has made room for others
                 sandbox.timers.regroup(timer, sandbox.timers.skipped)
-            elif webhook in queues:
-                queues[webhook].append(timer)
+            elif entry["webhookId"] in queues:
+                queues[entry["webhookId"]].append(timer)
             else:
-                queues[webhook] = deque([timer])
-                self.spawn(self._work(sandbox, webhook))
+                queues[entry["webhookId"]] = deque([timer])
+                self.spawn(self._work(sandbox, entry["webhookId"]))
             yield
 
     async def _work(self, sandbox: Sandbox, webhook: str) -> None:

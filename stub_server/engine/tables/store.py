@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import orjson
-
 from ...core.money import reais
 from ...core.record import Body, Record, Row
 from .specs import Layout
@@ -78,28 +76,25 @@ class Store:
         table = self.tables[name]
         if table.is_plain:
             return record.public
-        public = orjson.loads(record.public)
-        now = self._live(table, record.id, public)
+        row = table.parse(record)
+        now = self.shown_row(row)
         if table.spec.live:
             table.validate(now)
-        return record.public if now is public else encoded(now)
+        return record.public if now is row.public else encoded(now)
 
     def shown_row(self, row: Row) -> Body:
-        """A row's public part with its live members."""
-        return self._live(self.tables[row.table], row.id, row.public)
-
-    def _live(self, table: Table, ident: str, public: Body) -> Body:
-        """A public part with its live members; a mirror of a record that was deleted is as it was
-        last written.
+        """A row's public part with its live members; a mirror of a record that was deleted is as it
+        was last written.
         """
-        if table.spec.live:
-            return public | self.counters(table.name, ident, public)
-        for name in table.spec.mirrors:
+        public, spec = row.public, self.tables[row.table].spec
+        if spec.live:
+            return public | self._counters(row)
+        for name in spec.mirrors:
             now = self.tables[f"{name}s"].peek(public[f"{name}Id"])
             if now is None:
                 continue
             shown = {member: now[member] for member in public[name]}
-            if shown == public[name] or (name == "customer" and self.has_copy_only(public)):
+            if shown == public[name] or (name == "customer" and self.has_copy_only(row)):
                 continue
             public = public | {name: shown}
         return public
@@ -117,7 +112,7 @@ class Store:
                 return True
         return self.customers.is_in(ident, "made_by", [restriction(projects)])
 
-    def has_copy_only(self, subscription: Body) -> bool:
+    def has_copy_only(self, subscription: Row) -> bool:
         """Whether keys of a subscription's project see no more of its customer than what its first
         order says.
         """
@@ -131,13 +126,14 @@ class Store:
             "customers", subscription["projectId"]
         )
 
-    def counters(self, table: str, ident: str, public: Body) -> Body:
+    def _counters(self, row: Row) -> Body:
         """The live members of a record: what other records add up to."""
-        if table == "api_keys":
+        ident = row.id
+        if row.table == "api_keys":
             count, last = self.usage.get(ident, UNUSED)
             return {"usage_count": count, "last_used_at": last or None}
-        if table == "plans":
-            if public["billing_type"] == "one_time":
+        if row.table == "plans":
+            if row["billing_type"] == "one_time":
                 return {"subscribers_count": len(self.orders.members("plan_buyers", ident))}
             return {"subscribers_count": self.running("planId", ident)}
         return {
