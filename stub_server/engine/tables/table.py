@@ -143,15 +143,11 @@ class Table:
         return found
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
-        """The keys of the records with a value of an index, of a tag, of a unique key or
-        as their `id`.
-        """
+        """The keys of the records with a value of an index, of a tag or of a unique key."""
         if name in self.views.parts:
             return self.bucket(name, value)
-        ident: Any = value if name == "id" else self.holder(name, value)
-        if ident not in self.keys:
-            return []
-        return [self.keys[ident]]
+        ident = self.holder(name, value)
+        return [] if ident is None else [self.keys[ident]]
 
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""
