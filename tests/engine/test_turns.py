@@ -191,13 +191,6 @@ def test_members_of_a_project_are_read_in_several_turns(
             assert old["next_billing_at"] < new["next_billing_at"]
 
 
-def test_members_are_searched_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop.join()
-    path = "/v2/subscriptions?search=marina"
-    assert shop.busiest(monkeypatch, "GET", path, {}) < FEW
-    assert MANY == len(shop.counted(path))
-
-
 def test_keys_are_deleted_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each may open deliveries to twenty webhooks."""
     for number in range(MANY):
