@@ -99,6 +99,11 @@ class Row:
         return Row(self.table, self.record, public, hidden, self.before or self)
 
     @property
+    def is_new(self) -> bool:
+        """Whether it was never stored."""
+        return self.record.version == 0
+
+    @property
     def differs(self) -> bool:
         """Whether it has other values than before."""
         was = self.before or self

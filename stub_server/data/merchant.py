@@ -203,13 +203,13 @@ def _create_webhook(draft: Draft, name: str, fields: Body, receiver: Body) -> No
     secret = derived_text(sandbox.rules.secret, 32, str(sandbox.origin.seed), "webhook", name)
     blank = draft.new("webhooks", named_uuid("webhook", name))
     webhook = new_webhook(blank, fields, new_key(secret.encode()))
-    draft.create(webhook.keeping({"receiver": receiver}))
+    draft.put(webhook.keeping({"receiver": receiver}))
 
 
 def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
     row = draft.get("webhooks", ident)
-    draft.update(changed_webhook(row, {"is_active": False}))
+    draft.put(changed_webhook(row, {"is_active": False}))
     draft.at(draft.now, CALLING_OFF, ident)
 
 

@@ -11,6 +11,7 @@ from ..domain.customers import changed_customer
 from ..domain.lifecycle import known_ids
 from ..domain.projects import new_plan, new_product, new_project
 from ..engine import resources
+from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.tables.specs import UniqueViolation
 from ..engine.tables.store import Store
@@ -75,7 +76,7 @@ class Past(Script):
         """Plan a project."""
         blank = self.rules.new("projects", ident, at)
         project = new_project(blank, fields, self.store.merchant.user_id)
-        self.later(at, node, resources.add_project, project)
+        self.later(at, node, Draft.move, project)
         self.projects[ident] = project.public
         return project.public
 

@@ -228,7 +228,7 @@ def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
     found: dict[str, list[Body]] = {name: [] for name in TABLES}
     for name, records in found.items():
         for row in scratch.store.tables[name].all_rows():
-            draft.create(replace(row, record=row.record._replace(version=0)))
+            draft.put(replace(row, record=row.record._replace(version=0)))
             records.append(row.public)
     for timer in scratch.timers.pending():
         draft.at(timer.due, timer.job, timer.subject)

@@ -139,13 +139,13 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
         was, outcome, timing, url=url, trigger=trigger, is_open=draft.is_in(was, "open")
     )
     if entry is not None:
-        draft.update(tried)
+        draft.put(tried)
         if trigger == AUTOMATIC and tried["next_attempt_at"] is not None:
             draft.at(parse_iso(tried["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
         changed = after_delivery(webhook, tried, outcome, trigger, draft.now)
         is_switched_off = webhook["is_active"] and not changed["is_active"]
-        draft.update(changed, is_noted=is_switched_off)
+        draft.put(changed, is_noted=is_switched_off)
         if is_switched_off:
             draft.at(draft.now, CALLING_OFF, webhook.id)
     return tried

@@ -109,7 +109,7 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     if order_id == paid_by[0]:
         end_subscription(draft, row, "canceled")
     elif order_id in paid_by:
-        schedule(draft, draft.update(subscriptions.withdrawn(row, order_id)))
+        schedule(draft, draft.put(subscriptions.withdrawn(row, order_id)))
 
 
 # -- subscriptions, as orders open and renew them
@@ -143,8 +143,7 @@ def _opened_by(draft: Draft, order: Row) -> Row | None:
 
 
 def _open(draft: Draft, opened: Row) -> None:
-    row = draft.create(opened)
-    draft.emit_moved(row, "new")
+    row = draft.move(opened)
     schedule(draft, row)
     if not is_project(draft, row, "open"):  # its order was paid late
         end_later(draft, row)
@@ -208,4 +207,4 @@ def end_later(draft: Draft, row: Row) -> None:
     call_off_bill(draft, row)
     if subscriptions.has_dispute(row):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
-    draft.update(subscriptions.ending(row, draft.now).keeping({"renewal_order": None}))
+    draft.put(subscriptions.ending(row, draft.now).keeping({"renewal_order": None}))

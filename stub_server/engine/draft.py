@@ -96,22 +96,15 @@ class Draft:
 
     # -- writing
 
-    def update(self, row: Row, *, is_noted: bool = True) -> Row:
-        """Store a changed record, which is returned as its next version.
+    def put(self, row: Row, *, is_noted: bool = True) -> Row:
+        """Store a new or changed record, which is returned as its next version.
 
         Unless it is not to be noted, a change of what callers see is the record's newest update.
         """
-        before = row.before
-        assert before is not None
-        if is_noted and "updatedAt" in row.public and row.public != before.public:
+        before = None if row.is_new else row.before or row
+        is_update = before is not None and row.public != before.public
+        if is_noted and is_update and "updatedAt" in row.public:
             row = row.changed({"updatedAt": iso(self.now)})
-        return self._put(row, before)
-
-    def create(self, row: Row) -> Row:
-        """Add a new record, which is returned as it is stored."""
-        return self._put(row, None)
-
-    def _put(self, row: Row, before: Row | None) -> Row:
         made = self.store.tables[row.table].prepare(row)
         if row.id in self._versions:
             _, before, _ = self._versions[row.id]
@@ -173,30 +166,23 @@ class Draft:
             self.emit(move.events, row, extras)
 
     def move(self, row: Row, name: str | None = None) -> Row:
-        """Store an order or a subscription that is changed, perhaps in another state, and raise the
-        events of its move: of several between two states, that of a name.
+        """Store a record that is new or changed, perhaps in another state, and raise the events of
+        its move: of several between two states, that of a name.
 
         Raises Conflict for a move that the contract does not have.
         """
-        assert row.before is not None
-        moved = self.update(row)
-        self.emit_moved(moved, row.before.status, name)
+        was = "new" if row.is_new else (row.before or row).status
+        moved, found = self.put(row), move(self.lifecycle_of(row), was, row.status, name)
+        self.emit_move(moved, found, *(OF_ORDERS if row.table == "orders" else ()))
         return moved
-
-    def emit_moved(self, row: Row, before: str, name: str | None = None) -> None:
-        """Raise the events of the move of an order or a subscription to its state."""
-        found = move(self.lifecycle_of(row), before, row.status, name)
-        self.emit_move(row, found, *(OF_ORDERS if row.table == "orders" else ()))
 
     def emit(
         self, types: tuple[str, ...], row: Row, extras: Extras, project: str | None = None
     ) -> None:
         """Raise events of these types about a record, of its project unless told otherwise."""
         if types and self.sandbox.origin.raises_events:
-            record = row.record
-            resource = self.store.shown(row.table, record)
-            hidden = record.hidden if extras.names else b""
-            of = project or row.project
+            resource, of = self.store.shown_bytes(row), project or row.project
+            hidden = row.record.hidden if extras.names else b""
             for type_ in types:
                 self.raise_event(
                     self.event(type_, row.id, of, resource, hidden=hidden, extras=extras)
@@ -258,7 +244,7 @@ class Draft:
             )
             if not test:
                 self.at(self.now, job_for(self.sandbox, webhook["url"]), row.id)
-            opened.append(self.create(row))
+            opened.append(self.put(row))
         self._opened += opened
         return opened
 

@@ -38,8 +38,7 @@ def place(draft: Draft, new: NewOrder) -> Row:
     order = orders.new_order(blank, new, code, transaction)
     if behaviour is not None:
         order = order.keeping({"behaviour": behaviour})
-    order = draft.create(order)
-    draft.emit_moved(order, "new")
+    order = draft.move(order)
     if new.refused is None:
         draft.at(expires, "order.expire", order.id)
         _set_timers(draft, order.id, new.method, magic)
@@ -61,14 +60,11 @@ def _set_timers(draft: Draft, ident: str, method: str, magic: orders.Magic) -> N
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     """How the customer was set to pay this order."""
-    record = draft.store.customers.find(customer_id)  # one that the draft creates has none
-    if record is None or b"behaviour" not in record.hidden:
-        return None
-    row = draft.open("customers", customer_id)
-    if row is None or "behaviour" not in row.hidden:
+    row = draft.get("customers", customer_id)
+    if "behaviour" not in row.hidden:
         return None
     used = orders.used_up(row)
     if used.differs:
-        draft.update(used)
+        draft.put(used)
     payment: str = row["behaviour"]["payment"]
     return payment

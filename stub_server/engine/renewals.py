@@ -47,7 +47,7 @@ def end_period(draft: Draft, row: Row) -> None:
     waits = subscriptions.has_dispute(row) and not ends
     if subscriptions.period_end(row) > draft.now or waits:
         if len(row["paid_by"]) > 1 and row["ends"][0] <= draft.now:
-            draft.update(subscriptions.rolled(row))
+            draft.put(subscriptions.rolled(row))
     elif ends:
         billing.end_subscription(draft, row, "canceled")
     else:
@@ -124,7 +124,7 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
     if draft.is_in(order, "payable") or not is_early:
         row = row.keeping({"renewal_order": order.id})  # else the regular bill is still to come
     if name is None:
-        draft.update(row)
+        draft.put(row)
     else:
         draft.move(row, name)
     return order
@@ -148,19 +148,19 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
     """Postpone everything that is still to come by `wait` ms, the end of the open order too."""
     if wait:
         ended = subscriptions.grace_end(row)
-        row = draft.update(subscriptions.postponed(row, wait))
+        row = draft.put(subscriptions.postponed(row, wait))
         bill = draft.open("orders", row["renewal_order"])
         if bill is not None and draft.is_in(bill, "payable"):
             ends = orders.expires_at(bill) + subscriptions.grace_end(row) - ended
             due = boleto.closes_at(subscriptions.period_end(row))
-            draft.update(orders.postponed(bill, ends, due, draft.now))
+            draft.put(orders.postponed(bill, ends, due, draft.now))
             draft.at(ends, "order.expire", bill.id)
     billing.schedule(draft, row)
 
 
 def resume(draft: Draft, row: Row) -> None:
     """Do not cancel it at the end of the period after all, and set its timers again."""
-    billing.schedule(draft, draft.update(subscriptions.resumed(row)))
+    billing.schedule(draft, draft.put(subscriptions.resumed(row)))
 
 
 def _suspended_at(draft: Draft, row: Row) -> int:
@@ -182,7 +182,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
     order = draft.move(payments.disputed(row, amount, reason, draft.now))
     paid_for = _subscription_of(draft, row)
     if paid_for is not None and draft.is_in(paid_for, "running"):
-        draft.update(subscriptions.disputed(paid_for, row.id, draft.now))
+        draft.put(subscriptions.disputed(paid_for, row.id, draft.now))
     return order
 
 
@@ -217,7 +217,7 @@ def _release(draft: Draft, order: Row) -> None:
     row = _subscription_of(draft, order)
     if row is None or not subscriptions.has_dispute(row):
         return
-    released = draft.update(subscriptions.released(row, order.id))
+    released = draft.put(subscriptions.released(row, order.id))
     if subscriptions.has_dispute(released) or not draft.is_in(row, "running"):
         return
     begins = max(row["dispute"]["since"], subscriptions.period_end(row))

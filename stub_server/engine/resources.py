@@ -19,22 +19,15 @@ def change(draft: Draft, row: Row, extras: Extras = NO_EXTRAS) -> Row:
     """
     if not row.differs:
         return row
-    changed = draft.update(row)
+    changed = draft.put(row)
     draft.emit_change(changed, "updated", extras)
     return changed
 
 
 def add(draft: Draft, new: Row, project: str | None = None) -> Row:
     """A new customer, plan or product. `project` is that of the order which brought a customer."""
-    row = draft.create(new)
+    row = draft.put(new)
     draft.emit_change(row, "created", project=project)
-    return row
-
-
-def add_project(draft: Draft, new: Row) -> Row:
-    """A new project."""
-    row = draft.create(new)
-    draft.emit_moved(row, "new")
     return row
 
 
@@ -48,7 +41,7 @@ def change_project(draft: Draft, row: Row, moved: Move | None, reason: str | Non
     project = row.changed({"status": moved.to}, {"reason": reason})
     if moved.to in paused:
         project = project.keeping({"suspended_at": draft.now})
-    project = draft.update(project)
+    project = draft.put(project)
     if row.differs:
         draft.emit_change(project, "updated", moved_from(row.status))
     draft.emit_move(project, moved, "reason")
@@ -75,12 +68,12 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
     rows = draft.store.products.rows_of("plans", plan_id)
     for row in draft.some(rows, CLEARING_PLAN, plan_id, MOST_CLEARED):
         left = [ident for ident in row["planIds"] if ident != plan_id]
-        draft.update(row.changed({"planIds": left}))
+        draft.put(row.changed({"planIds": left}))
 
 
 def add_key(draft: Draft, new: Row) -> None:
     """A new API key, and the timer that ends it."""
-    row = draft.create(new)
+    row = draft.put(new)
     key_moved(draft, row, "new", state(row.public, draft.now))
     _expire_later(draft, row.public)
 

@@ -29,7 +29,7 @@ def create_project(work: Work, body: Body) -> Reply:
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
     blank = work.draft.new("projects")
     project = rules.new_project(blank, body, work.who.identity.subject)
-    record = resources.add_project(work.draft, project).record
+    record = work.draft.move(project).record
     return _reply(work, record, "Project created.").created(work, f"/v2/projects/{record.id}")
 
 

@@ -35,7 +35,7 @@ def create_webhook(work: Work, body: Body) -> Reply:
     rules.check_room(len(work.store.webhooks))
     if work.request.is_foreign:
         webhook = webhook.keeping({rules.ABROAD: True})
-    work.draft.create(webhook)  # it raises no event
+    work.draft.put(webhook)  # it raises no event
     answer = reply.message(
         "Webhook created.", webhook=webhook.public | {"signing_key": key}, warning=WARNING
     )
@@ -71,7 +71,7 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     if changed.public["url"] != row.public["url"]:
         changed = changed.keeping({rules.ABROAD: work.request.is_foreign})
     if changed.differs:
-        changed = work.draft.update(changed)
+        changed = work.draft.put(changed)
         if not changed.public["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
     return reply.enveloped("Webhook updated.", "webhook", changed.record.public)
@@ -91,7 +91,7 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     key = new_key(work.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
-    work.draft.update(row.replaced(public, hidden))
+    work.draft.put(row.replaced(public, hidden))
     if until > work.now:
         rest = f"The previous key signs as well until {iso(until)}."
     else:

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+import orjson
+
 from ...core.money import reais
 from ...core.record import Body, Record, Row
 from .specs import Layout
@@ -51,8 +53,6 @@ class Store:
         self.tables: dict[str, Table] = {}
         for name, spec in layout.tables.items():
             self.tables[name] = Table(name, spec, layout.checks[spec.schema])
-        # tables that another store reads too: the first write copies
-        self._shared: set[str] = set()
         self._name_tables()
 
     def _name_tables(self) -> None:
@@ -73,14 +73,16 @@ class Store:
         """The public bytes of a table's record, its live members (counters and mirrors) as they are
         now.
         """
-        table = self.tables[name]
-        if table.is_plain:
+        if self.tables[name].is_plain:
             return record.public
-        row = table.parse(record)
-        now = self.shown_row(row)
+        return self.shown_bytes(Row(name, record, orjson.loads(record.public), {}))
+
+    def shown_bytes(self, row: Row) -> bytes:
+        """The same of a record that is parsed."""
+        now, table = self.shown_row(row), self.tables[row.table]
         if table.spec.live:
             table.validate(now)
-        return record.public if now is row.public else encoded(now)
+        return row.record.public if now is row.public else encoded(now)
 
     def shown_row(self, row: Row) -> Body:
         """A row's public part with its live members; a mirror of a record that was deleted is as it
@@ -205,23 +207,22 @@ class Store:
 
     def replace(self, name: str, before: Row | None, after: Row | None) -> None:
         """Store a version of a table in place of the one before; None where there is none."""
-        if name in self._shared or self.tables[name].readers:
-            self._shared.discard(name)
-            self.tables[name] = self.tables[name].copy()
+        table = self.tables[name]
+        if table.readers:
+            table.readers -= 1
+            table = self.tables[name] = table.copy()
             self._name_tables()
-        self.tables[name].replace(before, after)
+        table.replace(before, after)
 
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""
-        self.tables, self._shared = other.tables, other._shared
-        self.usage, self.unrecorded = other.usage, {}
+        self.tables, self.usage, self.unrecorded = other.tables, other.usage, {}
         self._name_tables()
 
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and build anew all that is derived from them."""
         for name, table in self.tables.items():
             self.tables[name] = Table(name, table.spec, table.check, rows.get(name))
-        self._shared.clear()
         self._name_tables()
 
     def copy(self) -> "Store":
@@ -229,7 +230,8 @@ class Store:
         twin = Store.__new__(Store)
         twin.merchant, twin._layout = self.merchant, self._layout
         twin.tables = dict(self.tables)
-        self._shared, twin._shared = set(self.tables), set(self.tables)
+        for table in self.tables.values():
+            table.readers += 1
         twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
         twin._name_tables()
         return twin

@@ -77,7 +77,8 @@ class Table:
     `order` has the keys of all records, oldest first; `views` is what the spec asks for besides.
     Callers see the records of one that `is_plain` as they are stored. `lists` are the keys that
     queries found; the next write drops them. `size` is how many bytes the records have. `readers`
-    is how many searches have paused: what is written meanwhile goes to a copy.
+    is how many others have it, be it a search that has paused or another store: who writes then
+    leaves it to them and goes on with a copy.
     """
 
     def __init__(
