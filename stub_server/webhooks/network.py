@@ -301,9 +301,8 @@ def request_of(delivery: Delivery, headers: HeaderPairs) -> httpcore2.Request:
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     fields = [(b"host", url.netloc), (b"content-length", b"%d" % len(delivery.body))]
     fields += httpx2.Headers(headers, encoding="utf-8").raw
-    if delivery.pieces is None:
-        return httpcore2.Request(delivery.method, target, headers=fields, content=delivery.body)
-    return httpcore2.Request(delivery.method, target, headers=fields, content=delivery.pieces())
+    content = delivery.body if delivery.pieces is None else delivery.pieces()
+    return httpcore2.Request(delivery.method, target, headers=fields, content=content)
 
 
 def _kind(error: BaseException) -> str:
