@@ -10,8 +10,7 @@ from ...server import reply
 from ...server.reply import Reply
 from ...server.work import Work
 from ...webhooks.effects import Effects
-from ...webhooks.receiver import Session
-from ...webhooks.receiver_rules import certify
+from ...webhooks.receiver_rules import Certification
 from ...webhooks.sample_events import Samples
 from ...webhooks.sender import Sender
 from .named import open_referred
@@ -49,7 +48,7 @@ async def certify_receiver(work: Work, body: Body) -> Reply:
         watched = Effects(body["effects"], sender)
     server.underway.certifying.add(sandbox.name)
     try:
-        report = await certify(Session(sandbox, target, sender, samples, effects=watched))
+        report = await Certification(sandbox, target, sender, samples, effects=watched).report()
     finally:
         server.underway.certifying.discard(sandbox.name)
     about = {"sandbox": sandbox.name, "url": target.url, "event_type": event_type}
