@@ -16,12 +16,12 @@ PUBLIC_LENGTH, PRIVATE_LENGTH = 24, 40  # characters after that
 _RESTRICTIONS = ("allowed_projects", "allowed_ips", "expires_at", "is_active")
 
 
-def state(public: Body, now: int) -> str:
+def state(key: Row, now: int) -> str:
     """active, inactive or expired. Expiry comes first."""
-    expires = public["expires_at"]
+    expires = key["expires_at"]
     if expires is not None and parse_iso(expires) <= now:
         return "expired"
-    return "active" if public["is_active"] else "inactive"
+    return "active" if key["is_active"] else "inactive"
 
 
 def warnings(body: Body, now: int) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> R
     row = row.changed(_written(body))
     if projects is not None:
         row = row.changed({"allowed_projects": ",".join(projects)}, {"allowed_projects": projects})
-    if body.get("is_active") is True and state(row.public, now) == "expired":
+    if body.get("is_active") is True and state(row, now) == "expired":
         message = (
             "An expired key cannot be switched on: send a future expires_at (or null) with"
             " is_active."
@@ -115,7 +115,7 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> R
 
 def _settled(row: Row, now: int) -> Row:
     """A key is active until it is switched off or expires."""
-    return row.changed({"is_active": state(row.public, now) == "active"})
+    return row.changed({"is_active": state(row, now) == "active"})
 
 
 def _written(body: Body) -> Body:

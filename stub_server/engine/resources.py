@@ -4,7 +4,7 @@ events and timers.
 
 from ..contract.lifecycles import Move
 from ..core.clock import parse_iso
-from ..core.record import NO_EXTRAS, Body, Extras, Row, moved_from
+from ..core.record import NO_EXTRAS, Extras, Row, moved_from
 from ..domain.api_keys import state
 from .draft import Draft
 
@@ -74,25 +74,25 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
 def add_key(draft: Draft, new: Row) -> None:
     """A new API key, and the timer that ends it."""
     row = draft.put(new)
-    key_moved(draft, row, "new", state(row.public, draft.now))
-    _expire_later(draft, row.public)
+    key_moved(draft, row, "new", state(row, draft.now))
+    _expire_later(draft, row)
 
 
 def change_key(draft: Draft, row: Row) -> Row:
     """An API key that an update has changed."""
-    was = (row.before or row).public
+    was = row.before or row
     before = state(was, draft.now)
     key = change(draft, row, moved_from(before))
-    if before == "active" and state(row.public, draft.now) == "expired":
+    if before == "active" and state(row, draft.now) == "expired":
         key_moved(draft, key, "active", "expired")
     if row["expires_at"] != was["expires_at"]:
-        _expire_later(draft, row.public)
+        _expire_later(draft, row)
     return key
 
 
 def drop_key(draft: Draft, row: Row) -> None:
     """An API key is deleted."""
-    key_moved(draft, row, state(row.public, draft.now), "deleted")
+    key_moved(draft, row, state(row, draft.now), "deleted")
     draft.drop(row)
 
 
@@ -101,7 +101,7 @@ def key_moved(draft: Draft, row: Row, from_: str, to: str) -> None:
     draft.emit_move(row, draft.lifecycle("ApiKey").find(from_, to))
 
 
-def _expire_later(draft: Draft, public: Body) -> None:
+def _expire_later(draft: Draft, row: Row) -> None:
     """A key whose end is to come gets a timer."""
-    if public["expires_at"] is not None and parse_iso(public["expires_at"]) > draft.now:
-        draft.at(parse_iso(public["expires_at"]), "api_key.expire", public["id"])
+    if row["expires_at"] is not None and parse_iso(row["expires_at"]) > draft.now:
+        draft.at(parse_iso(row["expires_at"]), "api_key.expire", row.id)

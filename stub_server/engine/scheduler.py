@@ -174,7 +174,7 @@ def _expire(draft: Draft, row: Row) -> None:
 
 def _expire_key(draft: Draft, subject: str) -> None:
     row = draft.open("api_keys", subject)
-    if row is None or not row["is_active"] or state(row.public, draft.now) != "expired":
+    if row is None or not row["is_active"] or state(row, draft.now) != "expired":
         return
     key = draft.put(row.changed({"is_active": False}))
     resources.key_moved(draft, key, "active", "expired")

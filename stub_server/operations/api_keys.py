@@ -60,7 +60,7 @@ def get_merchant_by_public_key(work: Work, public_key: str) -> Reply:
         key = store.api_keys.open(store.api_keys.holder("public_key", public_key) or "")
         if key is None:
             continue
-        if rules.state(key.public, work.now) != "active":
+        if rules.state(key, work.now) != "active":
             break
         merchant = {
             "id": store.merchant.id,
