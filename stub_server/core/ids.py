@@ -69,12 +69,15 @@ class Ids:
         back.
         """
         self.repeats = repeats
-        self.key = sha256(f"{seed}/ids".encode()).digest()
+        self._draw_from(sha256(f"{seed}/ids".encode()).digest())
         self._root = keyed_digest(secret, b"credentials")
         self.position: Position = (0, 0)
         self.event_salt = 0
         self._name(sandbox, str(seed))
         self.identify(sandbox)
+
+    def _draw_from(self, key: bytes) -> None:
+        self.key, self._keyed = key, blake2b(key=key, digest_size=32)
 
     def identify(self, identity: str) -> None:
         """Draw secrets of another identity from now on."""
@@ -91,7 +94,9 @@ class Ids:
 
     def digest(self, number: int) -> bytes:
         """What the id of this number is made of."""
-        return blake2b(number.to_bytes(8, "big"), key=self.key, digest_size=32).digest()
+        found = self._keyed.copy()
+        found.update(number.to_bytes(8, "big"))
+        return found.digest()
 
     def event(self, digest: bytes) -> str:
         """An event's id."""
@@ -114,7 +119,7 @@ class Ids:
     def before(self) -> "Ids":
         """The ids for the seeded past: separate streams, from position 0 on."""
         twin = copy(self)
-        twin.key = sha256(self.key + b"/before").digest()
+        twin._draw_from(sha256(self.key + b"/before").digest())
         twin.position, twin.event_salt = (0, 0), 0
         twin._name("", twin.key.hex())
         twin.identify("")

@@ -75,7 +75,8 @@ class Row:
     @property
     def status(self) -> str:
         """The state that it is in, of records that have one."""
-        return str(self["status"])
+        found: str = self.public["status"]
+        return found
 
     @property
     def project(self) -> str | None:

@@ -181,8 +181,9 @@ class Draft:
     ) -> None:
         """Raise events of these types about a record, of its project unless told otherwise."""
         if types and self.sandbox.origin.raises_events:
-            resource, of = self.store.shown_bytes(row), project or row.project
-            hidden = row.record.hidden if extras.names else b""
+            record, of = row.record, project or row.project
+            resource = self.store.shown(row.table, record)
+            hidden = record.hidden if extras.names else b""
             for type_ in types:
                 self.raise_event(
                     self.event(type_, row.id, of, resource, hidden=hidden, extras=extras)

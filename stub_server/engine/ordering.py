@@ -60,6 +60,9 @@ def _set_timers(draft: Draft, ident: str, method: str, magic: orders.Magic) -> N
 
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     """How the customer was set to pay this order."""
+    record = draft.store.customers.find(customer_id)  # one that the draft creates has none
+    if record is None or b"behaviour" not in record.hidden:  # most are not even parsed
+        return None
     row = draft.get("customers", customer_id)
     if "behaviour" not in row.hidden:
         return None

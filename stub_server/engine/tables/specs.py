@@ -150,19 +150,19 @@ def _buyer_and_code(row: Row) -> str:
 
 
 def _of_order(payable: Collection[str], kept: Collection[str], row: Row) -> Body:
-    project, plan, customer = row["projectId"], row["planId"], row["customerId"]
-    paid, refunded = row["paid_cents"], row["refunded_cents"]
-    status, is_first = row.status, not row["renewal"]
+    hidden, status = row.hidden, row.status
+    project, plan, customer = hidden["projectId"], hidden["planId"], hidden["customerId"]
+    paid, refunded, is_first = hidden["paid_cents"], hidden["refunded_cents"], not hidden["renewal"]
     return {
         "totalAmount": cents(row["totalAmount"]),
         "search": _buyer_and_code(row),
-        "metadata": _entries(row["metadata"]),
+        "metadata": _entries(hidden["metadata"]),
         "gross": (project, "", paid),
         "refunded": (project, "", refunded),
         "plan_net": (plan, "", paid - refunded),
         "plans": (project, plan, 1),
         "renewals": None if is_first else (project, status, 1),
-        "customers": None if row["copy_only"] else (project, customer, 1),
+        "customers": None if hidden["copy_only"] else (project, customer, 1),
         "plan_buyers": (plan, customer, 1) if status in kept else None,
         "plan_waiting": (plan, customer, 1) if is_first and status in payable else None,
     }

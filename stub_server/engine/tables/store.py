@@ -73,16 +73,14 @@ class Store:
         """The public bytes of a table's record, its live members (counters and mirrors) as they are
         now.
         """
-        if self.tables[name].is_plain:
+        table = self.tables[name]
+        if table.is_plain:
             return record.public
-        return self.shown_bytes(Row(name, record, orjson.loads(record.public), {}))
-
-    def shown_bytes(self, row: Row) -> bytes:
-        """The same of a record that is parsed."""
-        now, table = self.shown_row(row), self.tables[row.table]
+        row = Row(name, record, orjson.loads(record.public), {})
+        now = self.shown_row(row)
         if table.spec.live:
             table.validate(now)
-        return row.record.public if now is row.public else encoded(now)
+        return record.public if now is row.public else encoded(now)
 
     def shown_row(self, row: Row) -> Body:
         """A row's public part with its live members; a mirror of a record that was deleted is as it
