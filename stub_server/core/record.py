@@ -3,14 +3,14 @@ are, and how they differ.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, final
 
 import orjson
 
 Body = dict[str, Any]
-Parts = tuple[Body, Body]
-"""The public and the hidden part of a record."""
+
 ABSENT: Final = object()
 """No value, as JSON's null is one."""
 Difference = tuple[str, Any, Any]
@@ -50,13 +50,23 @@ class Record(NamedTuple):
         return self.key >> BELOW_INSTANT
 
 
-class Row(NamedTuple):
-    """A parsed record of a table. Its parts are for reading alone: rules make new dicts of them."""
+@final
+@dataclass(slots=True)
+class Row:
+    """A parsed record of a table. Its parts are for reading alone: rules make new rows of it.
+
+    `before` is what a row was before a rule changed it.
+    """
 
     table: str
     record: Record
     public: Body
     hidden: Body
+    before: "Row | None" = None
+
+    def __getitem__(self, member: str) -> Any:
+        """The value of a member that callers see, or else of a hidden one."""
+        return self.public[member] if member in self.public else self.hidden[member]
 
     @property
     def id(self) -> str:
@@ -76,9 +86,29 @@ class Row(NamedTuple):
         found: str | None = self.public.get("projectId", self.hidden.get("projectId"))
         return found
 
-    def equals(self, public: Body, hidden: Body) -> bool:
-        """Whether another version has the same values."""
-        return public == self.public and hidden == self.hidden
+    def changed(self, public: Body, hidden: Body | None = None) -> "Row":
+        """The row with other values of these members of each part."""
+        kept = self.hidden if hidden is None else self.hidden | hidden
+        return self.replaced(self.public | public, kept)
+
+    def keeping(self, hidden: Body) -> "Row":
+        """The row with other values of these members of its hidden part."""
+        return self.replaced(self.public, self.hidden | hidden)
+
+    def replaced(self, public: Body, hidden: Body) -> "Row":
+        """The row with these parts."""
+        return Row(self.table, self.record, public, hidden, self.before or self)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was never stored."""
+        return self.record.version == 0
+
+    @property
+    def differs(self) -> bool:
+        """Whether it has other values than before."""
+        was = self.before or self
+        return was.public != self.public or was.hidden != self.hidden
 
 
 class UniqueKey(NamedTuple):

@@ -125,9 +125,12 @@ class Timers:
         """How many attempts are due at `until` or before, with those under way and
         without those on hold.
         """
-        due = len(self.claimed)
-        for timer in self._attempts:
-            due += timer.due <= until and self.live.get(timer.seq) is timer
+        due, places = len(self.claimed), [0]
+        for place in places:  # in a heap, only later timers are below one
+            if place < len(self._attempts) and self._attempts[place].due <= until:
+                timer = self._attempts[place]
+                due += self.live.get(timer.seq) is timer
+                places += (2 * place + 1, 2 * place + 2)
         return due
 
     def beyond(self, other: "Timers") -> tuple[Timer, ...]:

@@ -185,5 +185,4 @@ class Crowd:
         ident = uuid_text(self._idents.getrandbits(128))
         words = pick(rng, "habits", metadata).split()
         fields = person | {"metadata": dict([words]) if words else {}}
-        public = changed_customer(draft.new("Customer", ident), fields)
-        return resources.add(draft, "customers", public).id
+        return resources.add(draft, changed_customer(draft.new("customers", ident), fields)).id

@@ -4,14 +4,14 @@ Sandboxes are copied, but a key identifies its sandbox: each has halves of its o
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..core.ids import derived_text, named_uuid
-from ..core.record import Body, Parts, Row
+from ..core.record import Body, Row
 from ..core.signing import new_key
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.tables.store import Store
-from ..engine.tables.table import Table
 
 MAIN_ID = named_uuid("api_key", "main")
 
@@ -52,14 +52,13 @@ def derive_signing_keys(sandbox: Sandbox) -> None:
     """Give the webhooks of a new sandbox keys of its own, unless all keys follow from the seed."""
     if sandbox.origin.generation:
         for row in list(sandbox.store.webhooks.all_rows()):
-            hidden = row.hidden | own_signing_keys(sandbox, row.id)
-            _replace(sandbox.store, sandbox.store.webhooks, row, row.public, hidden)
+            _replace(sandbox.store, row.keeping(own_signing_keys(sandbox, row.id)))
 
 
 def derive_keys(sandbox: Sandbox) -> None:
     """Give the seeded keys of a new sandbox secrets of its own; a default one has them already."""
     for row in _seeded(sandbox):
-        _replace(sandbox.store, sandbox.store.api_keys, row, *renewed(sandbox, row))
+        _replace(sandbox.store, renewed(sandbox, row))
 
 
 def keep_newest(then: Sandbox, now: Sandbox) -> None:
@@ -68,30 +67,28 @@ def keep_newest(then: Sandbox, now: Sandbox) -> None:
     for row in _seeded(then):
         today = now.store.api_keys.open(row.id)
         if today is None:  # it was deleted since
-            _replace(then.store, then.store.api_keys, row, *renewed(then, row))
+            _replace(then.store, renewed(then, row))
         else:
-            secrets = _with(row, today.public["public_key"], today.hidden["digest"])
-            _replace(then.store, then.store.api_keys, row, *secrets)
+            secrets = today.public["public_key"], today.hidden["digest"]
+            _replace(then.store, _with(row, *secrets))
 
 
-def renewed(sandbox: Sandbox, row: Row) -> Parts:
-    """Both parts of a seeded key, with the secrets of its sandbox's generation."""
+def renewed(sandbox: Sandbox, row: Row) -> Row:
+    """A seeded key with the secrets of its sandbox's generation."""
     public_key, private_key = own_pair(sandbox, row.id)
     return _with(row, public_key, api_keys.digest(private_key))
 
 
-def _with(row: Row, public_key: str, digest: str) -> Parts:
-    return row.public | {"public_key": public_key}, row.hidden | {"digest": digest}
+def _with(row: Row, public_key: str, digest: str) -> Row:
+    return row.changed({"public_key": public_key}, {"digest": digest})
 
 
-def _replace(store: Store, table: Table, row: Row, public: Body, hidden: Body) -> None:
-    """Put another version in the place of one, without a step."""
-    if row.equals(public, hidden):
-        return
-    record = table.prepare(row.id, public, hidden, row, row.record.created)._replace(
-        version=row.record.version
-    )
-    store.replace(table.name, row, Row(table.name, record, public, hidden))
+def _replace(store: Store, row: Row) -> None:
+    """Put a changed record in the place of what it was, without a step."""
+    if row.differs:
+        made = store.tables[row.table].prepare(row)
+        record = made.record._replace(version=row.record.version)
+        store.replace(row.table, row.before, replace(made, record=record))
 
 
 def _seeded(sandbox: Sandbox) -> Iterator[Row]:

@@ -76,7 +76,7 @@ def _act(script: Script, ident: str, states: str, act: Action, *asked: object) -
     """Do something to an order now, if it is in one of the states of a set."""
     draft = script.draft()
     row = draft.get("orders", ident)
-    if row.status in draft.states("Order", states):
+    if draft.is_in(row, states):
         act(draft, row, *asked)
     draft.record()
 
@@ -209,7 +209,7 @@ def _pays_bill(script: Script, ident: str, end: int, *, late: bool) -> int:
     """
     rng, now = script.rng, script.now
     order = script.store.orders.get(ident)
-    grace = order_rules.expires_at(order.public)
+    grace = order_rules.expires_at(order)
     begins, limit = now, end
     if late or end <= now:
         begins, limit = max(now, end) + HOUR, grace

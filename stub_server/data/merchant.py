@@ -138,24 +138,21 @@ def _limit_places(draft: Draft, offers: list[Offer]) -> None:
         in_use = len({*members, *store.orders.members("plan_waiting", ident)})
         row = draft.open("plans", ident)
         if in_use and left and row is not None:
-            limited = row.public | {"max_subscribers": in_use + left.pop(0)}
-            resources.change(draft, row, limited)
+            limited = {"max_subscribers": in_use + left.pop(0)}
+            resources.change(draft, row.changed(limited))
 
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
     """Move a project to a status, by the shortest way that the contract knows."""
     row, moves = draft.get("projects", ident), draft.lifecycle("Project")
     for status in path(moves, row.status, to)[1:]:
-        moved = moves.find(row.status, status)
-        assert moved is not None  # a step of the way
-        row = resources.move_project(draft, row, moved)
+        row = resources.change_project(draft, row, moves.find(row.status, status))
 
 
 def withdraw_plan(draft: Draft, ident: str) -> None:
     """A plan is not sold any more; who has it keeps it."""
     row = draft.get("plans", ident)
-    changed = changed_plan(row.public, {"status": "inactive"}, 0)
-    resources.change(draft, row, changed)
+    resources.change(draft, changed_plan(row, {"status": "inactive"}, 0))
 
 
 # -- webhooks and keys
@@ -204,15 +201,15 @@ def plan_webhooks(past: Past) -> None:
 def _create_webhook(draft: Draft, name: str, fields: Body, receiver: Body) -> None:
     sandbox = draft.sandbox
     secret = derived_text(sandbox.rules.secret, 32, str(sandbox.origin.seed), "webhook", name)
-    blank = draft.new("Webhook", named_uuid("webhook", name))
-    public, hidden = new_webhook(blank, fields, new_key(secret.encode()))
-    draft.create("webhooks", public, hidden | {"receiver": receiver})
+    blank = draft.new("webhooks", named_uuid("webhook", name))
+    webhook = new_webhook(blank, fields, new_key(secret.encode()))
+    draft.put(webhook.keeping({"receiver": receiver}))
 
 
 def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
     row = draft.get("webhooks", ident)
-    draft.update(row, changed_webhook(row.public, {"is_active": False}))
+    draft.put(changed_webhook(row, {"is_active": False}))
     draft.at(draft.now, CALLING_OFF, ident)
 
 
@@ -259,15 +256,15 @@ def _plan_key(past: Past, rng: Random, node: Node) -> None:
 def _create_key(draft: Draft, ident: str, fields: Body) -> None:
     sandbox, projects = draft.sandbox, fields.get("allowed_projects", [])
     halves = pair_of(sandbox.rules.secret, sandbox.origin.seed, ident)
-    blank = draft.new("ApiKey", ident)
-    public, hidden = api_keys.new_key(blank, fields, halves, projects, draft.now)
-    resources.add_key(draft, public, hidden | {"user_id": draft.store.merchant.user_id})
+    blank = draft.new("api_keys", ident)
+    key = api_keys.new_key(blank, fields, halves, projects, draft.now)
+    resources.add_key(draft, key.keeping({"user_id": draft.store.merchant.user_id}))
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
     row = draft.get("api_keys", ident)
     off = api_keys.changed_key(row, {"is_active": False}, None, draft.now)
-    resources.change_key(draft, row, *off)
+    resources.change_key(draft, off)
 
 
 def _use_main_key(past: Past, requests: int, latest: int) -> None:

@@ -11,6 +11,7 @@ from ..domain.customers import changed_customer
 from ..domain.lifecycle import known_ids
 from ..domain.projects import new_plan, new_product, new_project
 from ..engine import resources
+from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.tables.specs import UniqueViolation
 from ..engine.tables.store import Store
@@ -73,31 +74,30 @@ class Past(Script):
 
     def add_project(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         """Plan a project."""
-        blank = self.rules.new("Project", ident, at)
-        public, hidden = new_project(blank, fields, self.store.merchant.user_id)
-        self.later(at, node, resources.add_project, public, hidden)
-        self.projects[ident] = public
-        return public
+        blank = self.rules.new("projects", ident, at)
+        project = new_project(blank, fields, self.store.merchant.user_id)
+        self.later(at, node, Draft.move, project)
+        self.projects[ident] = project.public
+        return project.public
 
     def add_plan(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         """Plan a plan."""
-        public = new_plan(self.rules.new("Plan", ident, at), fields)
-        self.later(at, node, resources.add, "plans", public)
-        self.plans[ident] = public
-        return public
+        plan = new_plan(self.rules.new("plans", ident, at), fields)
+        self.later(at, node, resources.add, plan)
+        self.plans[ident] = plan.public
+        return plan.public
 
     def add_product(self, node: Node, ident: str, fields: Body, at: int) -> None:
         """Plan a product, whose plans are of its project."""
-        public = new_product(self.rules.new("Product", ident, at), fields)
-        plans, project = self.plans, public["projectId"]
-        of_project = {plan for plan in plans if plans[plan]["projectId"] == project}
-        public["planIds"] = known_ids("planIds", "plan", public["planIds"], of_project.__contains__)
-        self.later(at, node, resources.add, "products", public)
+        product, plans = new_product(self.rules.new("products", ident, at), fields), self.plans
+        of_project = {plan for plan in plans if plans[plan]["projectId"] == product["projectId"]}
+        known = known_ids("planIds", "plan", product["planIds"], of_project.__contains__)
+        self.later(at, node, resources.add, product.changed({"planIds": known}))
 
     def add_customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
         """Plan a customer."""
-        public = changed_customer(self.rules.new("Customer", ident, at), fields)
-        self.claim(public["document"], node, "customer has this document")
-        self.customers[public["document"]] = public
-        self.later(at, node, resources.add, "customers", public)
-        return public
+        customer = changed_customer(self.rules.new("customers", ident, at), fields)
+        self.claim(customer["document"], node, "customer has this document")
+        self.customers[customer["document"]] = customer.public
+        self.later(at, node, resources.add, customer)
+        return customer.public

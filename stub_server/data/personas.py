@@ -210,10 +210,10 @@ def _scratch(
             if sold["id"] not in own.tables[name].keys:
                 own.replace(name, None, store.tables[name].open(sold["id"]))
     script = Script(scratch, own, begins, draft.now, rng)
-    public = changed_customer(sandbox.rules.new("Customer", fields["id"], begins), fields)
-    script.step(resources.add, "customers", public)
+    customer = changed_customer(sandbox.rules.new("customers", fields["id"], begins), fields)
+    script.step(resources.add, customer)
     for at, offer, fate, _ in purchases:
-        purchase = Purchase(cart(rng, offer), as_buyer(public), public["id"], fate)
+        purchase = Purchase(cart(rng, offer), as_buyer(customer.public), customer.id, fate)
         script.add(at, begin, script, purchase)
     script.run()
     script.close()
@@ -228,7 +228,7 @@ def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
     found: dict[str, list[Body]] = {name: [] for name in TABLES}
     for name, records in found.items():
         for row in scratch.store.tables[name].all_rows():
-            draft.create(name, row.public, row.hidden, created=row.record.created)
+            draft.put(replace(row, record=row.record._replace(version=0)))
             records.append(row.public)
     for timer in scratch.timers.pending():
         draft.at(timer.due, timer.job, timer.subject)

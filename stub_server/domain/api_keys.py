@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from ..core.clock import iso, parse_iso
 from ..core.problem import Conflict, Forbidden, detail
-from ..core.record import Body, Parts, Row, without
+from ..core.record import Body, Row, without
 
 PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
 """How the halves of a key begin."""
@@ -16,12 +16,12 @@ PUBLIC_LENGTH, PRIVATE_LENGTH = 24, 40  # characters after that
 _RESTRICTIONS = ("allowed_projects", "allowed_ips", "expires_at", "is_active")
 
 
-def state(public: Body, now: int) -> str:
+def state(key: Row, now: int) -> str:
     """active, inactive or expired. Expiry comes first."""
-    expires = public["expires_at"]
+    expires = key["expires_at"]
     if expires is not None and parse_iso(expires) <= now:
         return "expired"
-    return "active" if public["is_active"] else "inactive"
+    return "active" if key["is_active"] else "inactive"
 
 
 def warnings(body: Body, now: int) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def check_update(may: May, row: Row, body: Body) -> None:
         return
     # is_active: false, which switches a key off, is no change here
     changed = [name for name in _RESTRICTIONS if body.get(name, False) is not False]
-    missing = _beyond(may, row.public["scopes"])
+    missing = _beyond(may, row["scopes"])
     if changed and missing:
         beyond = ", ".join(missing)
         raise Forbidden(
@@ -79,44 +79,43 @@ def digest(private_key: str) -> str:
     return sha256(private_key.encode()).hexdigest()
 
 
-def new_key(
-    blank: Body, body: Body, halves: tuple[str, str], projects: list[str], now: int
-) -> Parts:
-    """A new key's public and hidden parts; of the private one of its halves only the SHA-256 is
-    stored.
+def new_key(blank: Row, body: Body, halves: tuple[str, str], projects: list[str], now: int) -> Row:
+    """A new key; of the private one of its halves only the SHA-256 is stored.
 
     A key whose `expires_at` is not in the future is inactive from the start.
     """
     public_key, private_key = halves
-    public: Body = blank | {
+    public: Body = {
         "public_key": public_key,
         **_written(body),
         "is_active": True,
         "allowed_projects": ",".join(projects),
         "usage_count": 0,
     }
-    public["is_active"] = state(public, now) == "active"
     hidden = {"digest": digest(private_key), "allowed_projects": projects}
-    return public, hidden
+    return _settled(blank.changed(public, hidden), now)
 
 
-def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> Parts:
+def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> Row:
     """The key after an update, inactive if it has expired.
 
     Raises Conflict for activating an expired key.
     """
-    public, hidden = row.public | _written(body), row.hidden
+    row = row.changed(_written(body))
     if projects is not None:
-        public["allowed_projects"] = ",".join(projects)
-        hidden = hidden | {"allowed_projects": projects}
-    if body.get("is_active") is True and state(public, now) == "expired":
+        row = row.changed({"allowed_projects": ",".join(projects)}, {"allowed_projects": projects})
+    if body.get("is_active") is True and state(row, now) == "expired":
         message = (
             "An expired key cannot be switched on: send a future expires_at (or null) with"
             " is_active."
         )
         raise Conflict.at("is_active", message, "api_key_expired")
-    public["is_active"] = state(public, now) == "active"
-    return public, hidden
+    return _settled(row, now)
+
+
+def _settled(row: Row, now: int) -> Row:
+    """A key is active until it is switched off or expires."""
+    return row.changed({"is_active": state(row, now) == "active"})
 
 
 def _written(body: Body) -> Body:

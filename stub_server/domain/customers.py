@@ -3,46 +3,40 @@
 import re
 
 from ..core.problem import Conflict
-from ..core.record import Body
+from ..core.record import Body, Row
 from .documents import infer
 
 
-def changed_customer(old: Body, body: Body) -> Body:
+def changed_customer(row: Row, body: Body) -> Row:
     """A new customer, or one after an update: document unmasked, e-mail in lower case, type and
     document_type filled in.
 
     Raises Conflict when document and types disagree after the merge.
     """
-    public = old | body
-    _settle(public, body)
-    if "document" not in body and ("document_type" in body or "type" in body):
-        _check_types(body, (old["document_type"], old["type"]), "")
-    return public
+    if "document" not in body and not row.is_new:
+        _check_types(body, row["document_type"], row["type"], "")
+    return row.changed(_settled(body))
 
 
-def _settle(public: Body, body: Body, prefix: str = "") -> None:
-    """Store what was sent in its one form. Refusals name members with the prefix."""
-    if "email" in body:
-        public["email"] = body["email"].lower()
-    if "address" in body:
-        public["address"] = with_plain_cep(body["address"])
-    if "document" in body:
-        public["document"], public["document_type"], public["type"] = settled(body, prefix)
+def _settled(sent: Body, prefix: str = "") -> Body:
+    """What was sent, in the form in which it is stored. Refusals name members with the prefix.
 
-
-def settled(sent: Body, prefix: str = "") -> tuple[str, str, str]:
-    """The stored form, document_type and type of a customer's document.
-
-    Raises Conflict when what was sent contradicts it.
+    Raises Conflict when what was sent contradicts its document.
     """
-    found = infer(sent["document"], sent.get("document_type"))
-    if "document_type" in sent or "type" in sent:
-        _check_types(sent, found[1:], prefix)
-    return found
+    settled = dict(sent)
+    if "email" in sent:
+        settled["email"] = sent["email"].lower()
+    if "address" in sent:
+        settled["address"] = with_plain_cep(sent["address"])
+    if "document" in sent:
+        document, kind, holder = infer(sent["document"], sent.get("document_type"))
+        _check_types(sent, kind, holder, prefix)
+        settled |= {"document": document, "document_type": kind, "type": holder}
+    return settled
 
 
-def _check_types(sent: Body, expected: tuple[str, str], prefix: str) -> None:
-    for name, value in (("document_type", expected[0]), ("type", expected[1])):
+def _check_types(sent: Body, kind: str, holder: str, prefix: str) -> None:
+    for name, value in (("document_type", kind), ("type", holder)):
         if sent.get(name) not in (None, value):
             message = f"{name} is {sent[name]}, but the document makes it {value}."
             raise Conflict.at(prefix + name, message, "document_type_conflict")
@@ -71,8 +65,7 @@ def buyer(sent: Body) -> Body:
 
     Raises Conflict when the document contradicts what was sent beside it.
     """
-    settled: Body = {"phones": {}, "address": {}} | sent
-    _settle(settled, sent, "customer.")
+    settled: Body = {"phones": {}, "address": {}} | _settled(sent, "customer.")
     return {name: settled[name] for name in (*_OF_BUYERS, "phones", "address")}
 
 

@@ -3,13 +3,14 @@ and its webhook.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import NamedTuple, Self
 
 from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
 from ..core.problem import Conflict
-from ..core.record import Body, Parts, Row
-from ..core.signing import HeaderPairs
+from ..core.record import Body, Row
+from ..core.signing import HeaderPairs, new_key, signatures, signed_headers
 from .lifecycle import either
 from .webhooks import disabled_webhook
 
@@ -50,6 +51,7 @@ ERRORS = (
     "http_4xx",
     "http_5xx",
 )
+_SHOWN_ALONE = ("request_headers", "request_body", "response_headers", "attempts")
 _KEPT_HEADERS = 100  # of an attempt, each way
 _KEPT_VALUE = 2_000  # characters
 MOST_ATTEMPTS = 100  # attempts of one delivery, the newest: by hand there may be any number
@@ -69,6 +71,19 @@ class Delivery:
     keys: tuple[str, ...] = field(repr=False)
     pieces: Callable[[], AsyncIterator[bytes]] | None = None
     method: str = "POST"
+
+    def signed(self, at: int) -> tuple[str, HeaderPairs]:
+        """The signature at an instant (ms), and the headers of an attempt with it."""
+        timestamp = at // SECOND
+        signature = signatures(self.keys, self.event_id, timestamp, self.body)
+        return signature, signed_headers(self.event_id, timestamp, signature, self.headers)
+
+    def forged(self) -> Self:
+        """The same, signed by keys that no receiver has, one for each: a signature of the right
+        form that is not valid.
+        """
+        wrong = tuple(new_key(sha256(key.encode()).digest()) for key in self.keys)
+        return replace(self, keys=wrong)
 
 
 class Failed(Exception):
@@ -126,7 +141,7 @@ def error_of(status: int) -> str | None:
 
 
 def new_log(
-    blank: Body,
+    blank: Row,
     webhook: Body,
     *,
     event_id: str,
@@ -134,14 +149,14 @@ def new_log(
     body: bytes,
     serial: int,
     most: int | None,
-) -> Parts:
+) -> Row:
     """A delivery before its first attempt. `serial` is the event's place in the sandbox's history.
 
     An automatic one is due at once and attempted at `most` so often; a test send (None) is
     attempted by its request and is never due. The project is the webhook's at the time of the
     event: restricted keys see the delivery by it.
     """
-    public = blank | {
+    public = {
         "webhookId": webhook["id"],
         "event_id": event_id,
         "event_type": event_type,
@@ -152,7 +167,7 @@ def new_log(
         "max_attempts": most or 1,
         "next_attempt_at": None if most is None else blank["createdAt"],
     }
-    return public, {
+    hidden = {
         "request_headers": {},
         "request_body": body.decode(),
         "response_headers": {},
@@ -160,16 +175,12 @@ def new_log(
         "projectId": webhook["projectId"],
         "serial": serial,
     }
+    return blank.changed(public, hidden)
 
 
-def shown_log(public: Body, hidden: Body) -> Body:
+def shown_log(row: Row) -> Body:
     """A delivery by itself, with more than its entry in a list."""
-    return public | {
-        "request_headers": hidden["request_headers"],
-        "request_body": hidden["request_body"],
-        "response_headers": hidden["response_headers"],
-        "attempts": hidden["attempts"],
-    }
+    return row.public | {name: row[name] for name in _SHOWN_ALONE}
 
 
 def check_retryable(public: Body, retryable: Sequence[str], *, webhook_exists: bool) -> None:
@@ -208,7 +219,7 @@ def wait_ms(timing: Timing, number: int, outcome: AttemptOutcome) -> int:
 
 def attempted(
     row: Row, outcome: AttemptOutcome, timing: Timing, *, url: str, trigger: str, is_open: bool
-) -> Parts:
+) -> Row:
     """A delivery after an attempt.
 
     An automatic one of a delivery that `is_open` follows the schedule. One by hand or as a test
@@ -217,8 +228,8 @@ def attempted(
     after all.
     """
     status, next_attempt_at = _outlook(row, outcome, timing, trigger, is_open=is_open)
-    number, now = row.public["attempt_count"] + 1, iso(timing.answered)
-    public = row.public | {
+    number, now = row["attempt_count"] + 1, iso(timing.answered)
+    public = {
         "url": url,
         "status": status,
         "attempt_count": number,
@@ -243,12 +254,12 @@ def attempted(
     }
     if outcome.simulated is not None:
         attempt["simulated"] = outcome.simulated
-    hidden = row.hidden | {
+    hidden = {
         "request_headers": outcome.request_headers,
         "response_headers": outcome.response_headers,
-        "attempts": [*row.hidden["attempts"], attempt][-MOST_ATTEMPTS:],
+        "attempts": [*row["attempts"], attempt][-MOST_ATTEMPTS:],
     }
-    return public, hidden
+    return row.changed(public, hidden)
 
 
 def _outlook(
@@ -262,10 +273,10 @@ def _outlook(
         return "delivered", None
     if is_open and outcome.status != GONE:
         if trigger == MANUAL:
-            return was, row.public["next_attempt_at"]
-        by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row.hidden["attempts"])
-        scheduled = row.public["attempt_count"] + 1 - by_hand
-        most = min(row.public["max_attempts"], len(timing.schedule))
+            return was, row["next_attempt_at"]
+        by_hand = sum(attempt["trigger"] != AUTOMATIC for attempt in row["attempts"])
+        scheduled = row["attempt_count"] + 1 - by_hand
+        most = min(row["max_attempts"], len(timing.schedule))
         if trigger == AUTOMATIC and scheduled < most:
             return "retrying", iso(timing.answered + wait_ms(timing, scheduled, outcome))
     if is_open or trigger != AUTOMATIC:
@@ -273,16 +284,15 @@ def _outlook(
     return was, None
 
 
-def after_delivery(
-    old: Body, statuses: tuple[str, str], outcome: AttemptOutcome, trigger: str, at: int
-) -> Body:
-    """A webhook after an attempt, and the statuses that its delivery had before and after it.
+def after_delivery(webhook: Row, tried: Row, outcome: AttemptOutcome, trigger: str, at: int) -> Row:
+    """A webhook after an attempt, by which its delivery was changed.
 
     It shows the result of the latest attempt, and may be switched off. Failures count when an event
     has used up its attempts.
     """
-    before, after = statuses
-    failures = old["consecutive_failures"]
+    assert tried.before is not None
+    before, after = tried.before.status, tried.status
+    failures = webhook["consecutive_failures"]
     if trigger != AUTOMATIC:
         status = "delivered" if outcome.error is None else "failed"
     else:
@@ -291,14 +301,15 @@ def after_delivery(
             failures = 0
         elif after == "failed" != before:
             failures += 1
-    public = old | {
+    seen = {
         "last_delivery_at": iso(at),
         "last_delivery_status": status,
         "consecutive_failures": failures,
     }
-    if public["is_active"] and trigger != TEST:
+    webhook = webhook.changed(seen)
+    if webhook["is_active"] and trigger != TEST:
         if outcome.status == GONE:
-            return disabled_webhook(public, "gone", iso(at))
+            return disabled_webhook(webhook, "gone", iso(at))
         if trigger == AUTOMATIC and failures >= MOST_FAILURES:
-            return disabled_webhook(public, "too_many_failures", iso(at))
-    return public
+            return disabled_webhook(webhook, "too_many_failures", iso(at))
+    return webhook

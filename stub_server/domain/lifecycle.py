@@ -14,21 +14,18 @@ from ..core.record import UniqueKey
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def move(lifecycle: Lifecycle, from_: str, to: str) -> Move | None:
-    """The legal move, or None if the state is `to` already.
+def move(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) -> Move | None:
+    """The move, of that name where several lead there; None if the state is `to` already.
 
     Raises Conflict for a move that the table does not have.
     """
-    if from_ == to and lifecycle.find(from_, to) is None:
+    if from_ == to and lifecycle.find(from_, to, name) is None:
         return None
-    return legal(lifecycle, from_, to)
+    return legal(lifecycle, from_, to, name)
 
 
 def legal(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) -> Move:
-    """The move, of that name where several lead there.
-
-    Raises Conflict if the table does not have it.
-    """
+    """The same for a move that must be made, also from a state to itself. Raises Conflict."""
     found = lifecycle.find(from_, to, name)
     if found is None:
         raise refused(lifecycle, from_, to)

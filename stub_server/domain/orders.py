@@ -11,7 +11,7 @@ from ..contract.source import fixture
 from ..core.clock import DAY, SECOND, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict, reference_not_found
-from ..core.record import Body, Parts, Row, without
+from ..core.record import Body, Row, without
 from . import boleto
 from .brcode import encode
 
@@ -73,18 +73,18 @@ def magic_of(email: str, behaviour: str | None = None) -> Magic:
 
 def magic_for(order: Row) -> Magic:
     """What governs an order: its customer's behaviour, else the e-mail."""
-    return magic_of(order.public["customer"]["email"], order.hidden.get("behaviour"))
+    return magic_of(order["customer"]["email"], order.hidden.get("behaviour"))
 
 
-def used_up(hidden: Body) -> Body:
-    """The hidden part of a customer after one more order, where it sets a behaviour."""
-    behaviour = hidden["behaviour"]
+def used_up(customer: Row) -> Row:
+    """A customer whose behaviour is set, after one more order."""
+    behaviour = customer["behaviour"]
     times = behaviour["times"]
     if times is None:
-        return hidden
+        return customer
     if times == 1:
-        return without(hidden, "behaviour")
-    return without(hidden, "behaviour") | {"behaviour": behaviour | {"times": times - 1}}
+        return customer.replaced(customer.public, without(customer.hidden, "behaviour"))
+    return customer.keeping({"behaviour": behaviour | {"times": times - 1}})
 
 
 def check_buyable(project: Body, plan: Body, method: str, *, sold_out: bool, renews: bool) -> None:
@@ -145,12 +145,12 @@ class NewOrder(NamedTuple):
     subscription_id: str | None = None
 
 
-def new_order(blank: Body, new: NewOrder, code: str, transaction: dict[str, str]) -> Parts:
-    """A new order's public and hidden parts; one that is refused has failed at once."""
+def new_order(blank: Row, new: NewOrder, code: str, transaction: dict[str, str]) -> Row:
+    """A new order; one that is refused has failed at once."""
     body = new.body
     if new.refused is not None:
         transaction |= failure(new.refused)
-    public = blank | {
+    public = {
         "code": code,
         "status": "pending" if new.refused is None else "failed",
         "paymentMethod": new.method,
@@ -174,7 +174,7 @@ def new_order(blank: Body, new: NewOrder, code: str, transaction: dict[str, str]
         "copy_only": new.copy_only,
         "customerId": new.customer_id,
     }
-    return public, hidden
+    return blank.changed(public, hidden)
 
 
 _ESCAPED = (("%", "%25"), ("+", "%2B"), ("&", "%26"), ("#", "%23"), (" ", "%20"))
@@ -244,26 +244,26 @@ def failure(code: str) -> dict[str, str]:
     }
 
 
-def closed(public: Body, status: str, at: str, transaction: dict[str, str]) -> Body:
-    """The order in another status since `at`, its payment updated with it."""
-    payment = {**public["last_transaction"], **transaction, "updated_at": at}
-    return {**public, "status": status, "last_transaction": payment}
+def closed(row: Row, status: str, at: int, transaction: dict[str, str]) -> Row:
+    """The order in another status since an instant (ms), its payment updated with it."""
+    payment = {**row["last_transaction"], **transaction, "updated_at": iso(at)}
+    return row.changed({"status": status, "last_transaction": payment})
 
 
-def postponed(public: Body, ends: str, due: str, at: str) -> Body:
-    """The order with another end of the time in which it can be paid, as it is since `at`.
+def postponed(row: Row, ends: int, due: int, at: int) -> Row:
+    """The order with another end (ms) of the time in which it can be paid, as it is since `at`.
 
     A boleto is due on another day; its line stays, as the payer has it already.
     """
-    payment = {**public["last_transaction"], "expires_at": ends, "updated_at": at}
-    if "due_at" in payment:
-        payment["due_at"] = due
-    return {**public, "last_transaction": payment}
+    later = {"expires_at": iso(ends)}
+    if row["paymentMethod"] == "boleto":
+        later["due_at"] = iso(due)
+    return closed(row, row.status, at, later)
 
 
-def expires_at(public: Body) -> int:
+def expires_at(row: Row) -> int:
     """Until when the order can be paid, in ms."""
-    return parse_iso(public["last_transaction"]["expires_at"])
+    return parse_iso(row["last_transaction"]["expires_at"])
 
 
 def items_cents(items: Iterable[Body]) -> int:

@@ -6,7 +6,7 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import DAY, iso, parse_iso
 from ..core.money import cents, text
 from ..core.problem import Conflict
-from ..core.record import Body, Parts, without
+from ..core.record import Row, without
 from .brcode import end_to_end_id
 from .documents import mask_document
 from .lifecycle import either, path
@@ -27,76 +27,69 @@ class Payer(NamedTuple):
     bank: str
 
 
-def can_be_late(public: Body, now: int) -> bool:
+def can_be_late(row: Row, now: int) -> bool:
     """Whether an order that expired can still be paid."""
-    is_boleto = public["status"] == "expired" and public["paymentMethod"] == "boleto"
-    return is_boleto and now <= expires_at(public) + LATE
+    is_boleto = row.status == "expired" and row["paymentMethod"] == "boleto"
+    return is_boleto and now <= expires_at(row) + LATE
 
 
 def check_payable(
-    public: Body,
-    amount: int | None,
-    paid_at: int | None,
-    now: int,
-    lifecycle: Lifecycle,
-    *,
-    late: bool = False,
+    row: Row, amount: int | None, paid_at: int, now: int, lifecycle: Lifecycle, *, late: bool
 ) -> None:
     """Raises Conflict if the order cannot be paid with this amount (cents) at this time
     (ms), or so `late`.
     """
-    status = public["status"]
+    status = row.status
     if status == "paid":
         raise Conflict.at("status", "The order is already paid.", "order_already_paid")
     payable = lifecycle.sets["payable"]
-    if status not in payable and not (late and can_be_late(public, now)):
+    if status not in payable and not (late and can_be_late(row, now)):
         message = f"The order is {status}; only a {either(payable)} one can be paid."
-        if status == "expired" and public["paymentMethod"] == "boleto":
+        if status == "expired" and row["paymentMethod"] == "boleto":
             message += ' A boleto can be paid with {"late": true} for 30 days after it expired.'
         raise Conflict.at("status", message, "order_not_payable")
-    if amount is not None and amount != cents(public["totalAmount"]):
-        message = (
-            f"The payment is {text(amount)}, but the total is {text(cents(public['totalAmount']))}."
-        )
+    total = cents(row["totalAmount"])
+    if amount is not None and amount != total:
+        message = f"The payment is {text(amount)}, but the total is {text(total)}."
         raise Conflict.at("amount", message, "order_not_payable")
-    if paid_at is not None and not parse_iso(public["createdAt"]) <= paid_at <= now:
-        message = f"paid_at must be between {public['createdAt']} and {iso(now)}."
+    if not parse_iso(row["createdAt"]) <= paid_at <= now:
+        message = f"paid_at must be between {row['createdAt']} and {iso(now)}."
         raise Conflict.at("paid_at", message, "order_not_payable")
 
 
-def paid(public: Body, hidden: Body, payer: Payer, *, suffix: str, paid_at: int, now: int) -> Parts:
+def paid(row: Row, payer: Payer, suffix: str, paid_at: int, now: int) -> Row:
     """The order once it is paid; `suffix` is the generated end of a PIX payment's end_to_end_id."""
     at = iso(paid_at)
     transaction = {"status": "paid", "success": "true", "paid_at": at}
-    if public["paymentMethod"] == "pix":
+    if row["paymentMethod"] == "pix":
         transaction["end_to_end_id"] = end_to_end_id(payer.ispb, at, suffix)
         transaction["payer_bank"] = payer.bank
     transaction["payer_name"] = payer.name
     transaction["payer_document"] = mask_document(payer.document)
-    public = closed(public, "paid", iso(now), transaction)
-    return public, hidden | {"paid_cents": cents(public["totalAmount"]), "paid_at": paid_at}
+    received = {"paid_cents": cents(row["totalAmount"]), "paid_at": paid_at}
+    return closed(row, "paid", now, transaction).keeping(received)
 
 
-def refunds(public: Body, hidden: Body) -> list[list[int]]:
+def refunds(row: Row) -> list[list[int]]:
     """When money was given back (ms), and how much each time (cents), oldest first."""
-    earlier: list[list[int]] = hidden.get("earlier_refunds", [])
-    newest = hidden["refunded_cents"] - sum(amount for _, amount in earlier)
+    earlier: list[list[int]] = row.hidden.get("earlier_refunds", [])
+    newest = row["refunded_cents"] - sum(amount for _, amount in earlier)
     if not newest:
         return earlier
-    return [*earlier, [parse_iso(public["last_transaction"]["refunded_at"]), newest]]
+    return [*earlier, [parse_iso(row["last_transaction"]["refunded_at"]), newest]]
 
 
-def left(hidden: Body) -> int:
+def left(row: Row) -> int:
     """What was paid and not given back, in cents."""
-    return int(hidden["paid_cents"] - hidden["refunded_cents"])
+    return int(row["paid_cents"] - row["refunded_cents"])
 
 
-def check_amount(hidden: Body, amount: int | None, act: str) -> int:
+def check_amount(row: Row, amount: int | None, act: str) -> int:
     """The amount (cents) to `refund` or `dispute`, None for all that is left.
 
     Raises Conflict if less is left.
     """
-    rest = left(hidden)
+    rest = left(row)
     if amount is None:
         return rest
     if amount > rest:
@@ -106,88 +99,82 @@ def check_amount(hidden: Body, amount: int | None, act: str) -> int:
     return amount
 
 
-def check_refundable(
-    public: Body, hidden: Body, amount: int | None, now: int, lifecycle: Lifecycle
-) -> int:
+def check_refundable(row: Row, amount: int | None, now: int, lifecycle: Lifecycle) -> int:
     """The amount to refund in cents, of all that is left if it is None.
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
     """
-    refundable = lifecycle.sets["refundable"]
-    if public["status"] not in refundable:
-        message = (
-            f"The order is {public['status']}; only a {either(refundable)} one can be refunded."
-        )
-        if not path(lifecycle, public["status"], "refunded"):
+    refundable, paid_at = lifecycle.sets["refundable"], row["paid_at"]
+    if row.status not in refundable:
+        message = f"The order is {row.status}; only a {either(refundable)} one can be refunded."
+        if not path(lifecycle, row.status, "refunded"):
             message += " It can no longer be paid."
         raise Conflict.at("status", message, "order_not_refundable")
-    if now > hidden["paid_at"] + REFUND_WINDOW:
-        message = f"The payment of {iso(hidden['paid_at'])} is more than 90 days ago."
+    if now > paid_at + REFUND_WINDOW:
+        message = f"The payment of {iso(paid_at)} is more than 90 days ago."
         raise Conflict.at("status", message, "refund_window_closed")
-    return check_amount(hidden, amount, "refund")
+    return check_amount(row, amount, "refund")
 
 
-def refunded(public: Body, hidden: Body, amount: int, refund_id: str, now: int) -> Parts:
+def refunded(row: Row, amount: int, refund_id: str, now: int) -> Row:
     """The order after a refund of so many cents."""
-    back, earlier = hidden["refunded_cents"], refunds(public, hidden)
+    back, status = row["refunded_cents"], "paid"
     total = back + amount
-    at = iso(now)
     transaction = {
         "status": "partially_refunded",
         "refunded_amount": text(total),
-        "refunded_at": at,
+        "refunded_at": iso(now),
         "refund_id": refund_id,
     }
-    status = "paid"
-    if total == hidden["paid_cents"]:
+    if total == row["paid_cents"]:
         status = transaction["status"] = "refunded"
-    after = closed(public, status, at, transaction)
-    hidden = hidden | {"refunded_cents": total}
+    after = closed(row, status, now, transaction).keeping({"refunded_cents": total})
     if back:
-        hidden["earlier_refunds"] = earlier
-    return after, hidden
+        return after.keeping({"earlier_refunds": refunds(row)})
+    return after
 
 
 # -- disputes
 
 
-def can_be_disputed(public: Body, hidden: Body, now: int) -> bool:
+def can_be_disputed(row: Row, now: int) -> bool:
     """Whether the payment of a paid order can still be taken back."""
-    days = DISPUTE_DAYS.get(public["paymentMethod"])
-    return days is not None and now <= hidden["paid_at"] + days * DAY
+    days = DISPUTE_DAYS.get(row["paymentMethod"])
+    return days is not None and now <= row["paid_at"] + days * DAY
 
 
-def disputed(public: Body, hidden: Body, amount: int | None, reason: str | None, now: int) -> Body:
+def disputed(row: Row, amount: int | None, reason: str | None, now: int) -> Row:
     """The order while it is disputed. `amount` is cents, None for all that is left.
 
     Raises Conflict: a boleto, more than is left, or too late.
     """
-    if public["paymentMethod"] not in DISPUTE_DAYS:
+    method = row["paymentMethod"]
+    if method not in DISPUTE_DAYS:
         message = "A payment by boleto cannot be disputed; one by pix or credit_card can."
         raise Conflict.at("paymentMethod", message)
-    if not can_be_disputed(public, hidden, now):
-        days = DISPUTE_DAYS[public["paymentMethod"]]
-        message = f"The payment of {iso(hidden['paid_at'])} is more than {days} days ago."
+    if not can_be_disputed(row, now):
+        paid_at = iso(row["paid_at"])
+        message = f"The payment of {paid_at} is more than {DISPUTE_DAYS[method]} days ago."
         raise Conflict.at("status", message, "dispute_window_closed")
-    amount = check_amount(hidden, amount, "dispute")
-    at = iso(now)
-    transaction = {"status": "disputed", "disputed_amount": text(amount), "disputed_at": at}
+    transaction = {
+        "status": "disputed",
+        "disputed_amount": text(check_amount(row, amount, "dispute")),
+        "disputed_at": iso(now),
+    }
     if reason is not None:
         transaction["dispute_reason"] = reason
-    earlier = without(public["last_transaction"], "dispute_reason")
-    return closed({**public, "last_transaction": earlier}, "disputed", at, transaction)
+    earlier = without(row["last_transaction"], "dispute_reason")
+    return closed(row.changed({"last_transaction": earlier}), "disputed", now, transaction)
 
 
-def check_disputed(public: Body) -> None:
+def check_disputed(row: Row) -> None:
     """Check that an order is disputed. Raises Conflict."""
-    if public["status"] != "disputed":
-        raise Conflict.at(
-            "status",
-            f"The order is {public['status']}; only a disputed one has a dispute to resolve.",
-        )
+    if row.status != "disputed":
+        message = f"The order is {row.status}; only a disputed one has a dispute to resolve."
+        raise Conflict.at("status", message)
 
 
-def won(public: Body, hidden: Body, now: int) -> Body:
+def won(row: Row, now: int) -> Row:
     """The order as it was before the dispute."""
-    status = "partially_refunded" if left(hidden) < hidden["paid_cents"] else "paid"
-    return closed(public, "paid", iso(now), {"status": status})
+    status = "partially_refunded" if row["refunded_cents"] else "paid"
+    return closed(row, "paid", now, {"status": status})

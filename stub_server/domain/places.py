@@ -6,7 +6,7 @@ warnings.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 
 _DIALLING = {
     "AC": "68",
@@ -74,7 +74,7 @@ def warnings_for(
     return tuple(found)
 
 
-def _of_address(address: Mapping[str, str], ddds: Set[str]) -> Iterator[str]:
+def _of_address(address: Mapping[str, str], ddds: set[str]) -> Iterator[str]:
     """The codes of what does not fit in a Brazilian address, and with known dialling codes."""
     cep = (address.get("zip_code") or "").strip()
     state = (address.get("state") or "").strip().upper()
@@ -91,13 +91,5 @@ def _of_address(address: Mapping[str, str], ddds: Set[str]) -> Iterator[str]:
         return
     if state:
         yield "uf_unknown"
-    if region and ddds - _ddds_of(region):
+    if region and ddds.difference(*map(DDDS.__getitem__, region)):
         yield "cep_ddd_mismatch"
-
-
-def _ddds_of(states: Set[str]) -> set[str]:
-    """The dialling codes of several states."""
-    found: set[str] = set()
-    for state in states:
-        found |= DDDS[state]
-    return found

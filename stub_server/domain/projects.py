@@ -4,7 +4,7 @@ or deleted.
 
 from ..contract.lifecycles import Lifecycle, Move
 from ..core.problem import Conflict, detail
-from ..core.record import Body, Parts, Row, without
+from ..core.record import Body, Row, without
 from .lifecycle import move
 
 _UNSHOWN: Body = {  # which answers do not show, as they are where nothing was sent
@@ -27,38 +27,36 @@ COUNTERS = (
 )
 
 
-def new_project(blank: Body, body: Body, creator: str) -> Parts:
-    """A new project's public and hidden parts: a draft, unless the request says more."""
-    shown, hidden = _parts(body)
-    public = blank | {
+def new_project(blank: Row, body: Body, creator: str) -> Row:
+    """A new project: a draft, unless the request says more."""
+    usual = {
         "status": "draft",
         "type": "membership",
         "visibility": "public",
         **dict.fromkeys(COUNTERS, 0),
         "creatorId": creator,
-        **shown,
     }
-    return public, _UNSHOWN | hidden
+    return blank.changed(usual, _UNSHOWN).changed(*_parts(body))
 
 
-def _parts(body: Body) -> Parts:
+def _parts(body: Body) -> tuple[Body, Body]:
     """What of a request is shown, and what is not."""
     hidden = {name: value for name, value in body.items() if name in _UNSHOWN}
     return without(body, *hidden), hidden
 
 
-def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Body, Body, Move | None]:
-    """A project after an update, and its move to another status, if it moves.
+def changed_project(row: Row, body: Body, lifecycle: Lifecycle) -> tuple[Row, Move | None]:
+    """A project after an update, and the move to another status that it is to make, if any.
 
     Raises Conflict for a change to the content of an archived project, and for an illegal move.
     """
     moved = None
     if "status" in body:
         moved = move(lifecycle, row.status, body["status"])
-    if body.keys() - {"status"}:
+    content = without(body, "status")
+    if content:
         check_open(row.public)
-    shown, hidden = _parts(body)
-    return row.public | shown, row.hidden | hidden, moved
+    return row.changed(*_parts(content)), moved
 
 
 def check_open(project: Body, field: str = "status") -> None:
@@ -70,7 +68,7 @@ def check_open(project: Body, field: str = "status") -> None:
         raise Conflict.at(field, message, "project_archived", advice="Use another project.")
 
 
-def check_idle(orders: int, subscriptions: int, late: Body | None) -> None:
+def check_idle(orders: int, subscriptions: int, late: Row | None) -> None:
     """Raises Conflict if a project with paid or pending orders or running subscriptions is to be
     deleted.
 
@@ -93,21 +91,20 @@ def check_idle(orders: int, subscriptions: int, late: Body | None) -> None:
 # -- plans
 
 
-def new_plan(blank: Body, body: Body) -> Body:
+def new_plan(blank: Row, body: Body) -> Row:
     """A new plan."""
-    public = _settled(blank | body)
-    public["projectId"] = public["projectId"].lower()
-    public["subscribers_count"] = 0  # a live counter, calculated whenever the plan is shown
-    return public
+    # a live counter, calculated whenever the plan is shown
+    own = {"projectId": body["projectId"].lower(), "subscribers_count": 0}
+    return _settled(blank.changed(body | own))
 
 
-def changed_plan(old: Body, body: Body, running: int) -> Body:
+def changed_plan(row: Row, body: Body, running: int) -> Row:
     """A plan after an update.
 
     Raises Conflict if the rhythm of billing would change while there are `running` subscriptions.
     """
-    public = _settled(old | body)
-    changed = [name for name in _RHYTHM if public[name] != old[name]]
+    plan = _settled(row.changed(body))
+    changed = [name for name in _RHYTHM if plan[name] != row[name]]
     if changed and running:
         message = (
             f"The plan has running subscriptions ({running}): its {' and '.join(changed)} cannot"
@@ -118,20 +115,17 @@ def changed_plan(old: Body, body: Body, running: int) -> Body:
             code="plan_in_use",
             details=[detail(name, "plan_in_use", message) for name in changed],
         )
-    return public
+    return plan
 
 
-def _settled(public: Body) -> Body:
+def _settled(row: Row) -> Row:
     """A one-time plan has no trial and no interval; the interval of a recurring one is a
     month by default.
     """
-    if public["billing_type"] == "one_time":
-        public["interval"] = public["interval_count"] = None
-        public["trial_period_days"] = 0
-    else:
-        public["interval"] = public["interval"] or "month"
-        public["interval_count"] = public["interval_count"] or 1
-    return public
+    if row["billing_type"] == "one_time":
+        return row.changed({"interval": None, "interval_count": None, "trial_period_days": 0})
+    interval, count = row["interval"] or "month", row["interval_count"] or 1
+    return row.changed({"interval": interval, "interval_count": count})
 
 
 def plan_warnings(wanted: Body) -> tuple[str, ...]:
@@ -141,7 +135,7 @@ def plan_warnings(wanted: Body) -> tuple[str, ...]:
     return ()
 
 
-def check_unused(running: int, pending: int, late: Body | None) -> None:
+def check_unused(running: int, pending: int, late: Row | None) -> None:
     """Raises Conflict if a plan that has running subscriptions or pending orders is to be deleted.
 
     Or a `late` order, which has expired and can still be paid.
@@ -158,6 +152,6 @@ def check_unused(running: int, pending: int, late: Body | None) -> None:
 # -- products
 
 
-def new_product(blank: Body, body: Body) -> Body:
+def new_product(blank: Row, body: Body) -> Row:
     """A new product, whose planIds are still to be checked."""
-    return blank | body | {"projectId": body["projectId"].lower()}
+    return blank.changed(body | {"projectId": body["projectId"].lower()})

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from ..core.clock import HOUR
 from ..core.ids import luck
-from ..core.record import Body
+from ..core.record import Row
 from .deliveries import GONE, error_of
 
 UNKNOWN = "invalid"
@@ -59,7 +59,7 @@ def _is_below(url: str, name: str) -> bool:
     return host == name or host.endswith(f".{name}")
 
 
-def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
+def answer(webhook: Row, log: Row, at: int) -> Answer:
     """The answer to the next attempt of a delivery, at an instant: the same for the same delivery
     and attempt.
 
@@ -67,29 +67,27 @@ def answer(webhook: Body, hidden: Body, log: Body, at: int) -> Answer:
     """
     if _is_below(webhook["url"], UNKNOWN):
         return Answer(None, 0, "dns")
-    kept = hidden.get("receiver") or {"behaviour": "healthy"}
+    kept = webhook.hidden.get("receiver", {"behaviour": "healthy"})
     number = log["attempt_count"]
-    chance = luck(log["id"], str(number), "answer")
+    took = _took(luck(log.id, str(number), "answer"))
     if kept["behaviour"] == "gone" and at >= kept["gone"]:
-        return Answer(GONE, _took(chance))
-    if kept["behaviour"] == "flaky" and (status := _flaky(webhook, kept, log, at)) != 200:
-        return Answer(status, TIMEOUT_MS if status is None else _took(chance))
-    if number == 0 and luck(log["id"], "slow") < SLOW:
+        return Answer(GONE, took)
+    if kept["behaviour"] == "flaky" and (status := _flaky(webhook, log, at)) != 200:
+        return Answer(status, TIMEOUT_MS if status is None else took)
+    if number == 0 and luck(log.id, "slow") < SLOW:
         return Answer(None, TIMEOUT_MS)
-    return Answer(200, _took(chance))
+    return Answer(200, took)
 
 
-def _flaky(webhook: Body, kept: Body, log: Body, at: int) -> int | None:
-    if kept["until"] - LATELY <= at < kept["until"] + SOON:
-        return (503, 503, 502, None)[int(4 * luck(webhook["id"], "fault"))]
+def _flaky(webhook: Row, log: Row, at: int) -> int | None:
+    until = webhook["receiver"]["until"]
+    if until - LATELY <= at < until + SOON:
+        return (503, 503, 502, None)[int(4 * luck(webhook.id, "fault"))]
     # Some payloads are rejected at every attempt. A third event in a row would have disabled the
     # webhook.
     is_last = log["attempt_count"] + 1 >= log["max_attempts"]
-    if luck(log["id"], "rejected") < REJECTED and not (
-        is_last and webhook["consecutive_failures"] >= 2
-    ):
-        return 500
-    return 200
+    is_third = is_last and webhook["consecutive_failures"] >= 2
+    return 500 if luck(log.id, "rejected") < REJECTED and not is_third else 200
 
 
 def _took(chance: float) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from heapq import nsmallest
 
 from ..contract.lifecycles import Lifecycle
+from ..core.clock import EARLIEST, LATEST
 from ..core.money import reais
 from ..core.record import Body, Row
 from .calendar import monthly_cents
@@ -27,7 +28,8 @@ class OrderFold:
         None is open.
         """
         self._lifecycle = lifecycle
-        self._since, self._until = since, until
+        self._since = EARLIEST if since is None else since
+        self._until = LATEST + 1 if until is None else until
         self.states: Counter[str] = Counter()
         self.renewals: Counter[str] = Counter()
         self.paid = self.gross = self.refunded = 0
@@ -35,24 +37,21 @@ class OrderFold:
         self.plan_net: Counter[str] = Counter()
 
     def _covers(self, at: int) -> bool:
-        return (self._since is None or at >= self._since) and (
-            self._until is None or at < self._until
-        )
+        return self._since <= at < self._until
 
     def add(self, row: Row) -> None:
         """Add an order, its payment and its refunds, each if the period covers it."""
-        hidden = row.hidden
-        plan = hidden["planId"]
+        plan = row["planId"]
         if self._covers(row.record.created):
             self.states[row.status] += 1
-            if hidden["renewal"]:
+            if row["renewal"]:
                 self.renewals[row.status] += 1
             self.plan_orders[plan] += 1
-        if hidden["paid_at"] is not None and self._covers(hidden["paid_at"]):
+        if row["paid_at"] is not None and self._covers(row["paid_at"]):
             self.paid += 1
-            self.gross += hidden["paid_cents"]
-            self.plan_net[plan] += hidden["paid_cents"]
-        for at, amount in refunds(row.public, hidden):
+            self.gross += row["paid_cents"]
+            self.plan_net[plan] += row["paid_cents"]
+        for at, amount in refunds(row):
             if self._covers(at):
                 self.refunded += amount
                 self.plan_net[plan] -= amount

@@ -8,7 +8,7 @@ subscription and since when (ms) there is any.
 """
 
 from ..core.clock import DAY, iso, parse_iso
-from ..core.record import Body, Parts, Row, without
+from ..core.record import Body, Row, without
 from .boleto import closes_at
 from .calendar import add_interval, grace_ms, lead_ms
 
@@ -17,17 +17,8 @@ CHARGED = "credit_card"  # the method that is charged automatically
 ATTEMPTS = (DAY, 3 * DAY, 5 * DAY)
 
 
-def opened(
-    blank: Body,
-    *,
-    code: str,
-    plan: Body,
-    order: Body,
-    order_hidden: Body,
-    customer: Body,
-    trial: bool,
-) -> Parts:
-    """A new subscription's public and hidden parts. A trial comes before the first paid period."""
+def opened(blank: Row, code: str, plan: Body, order: Row, customer: Body, *, trial: bool) -> Row:
+    """A new subscription. A trial comes before the first paid period."""
     at = blank["createdAt"]
     anchor = parse_iso(at)
     if trial:
@@ -35,14 +26,14 @@ def opened(
     end = add_interval(anchor, plan["interval"], plan["interval_count"], 1)
     ends = iso(end)
     trial_ends = iso(anchor) if trial else None
-    public: Body = blank | {
+    public: Body = {
         "code": code,
         "status": "trialing" if trial else "active",
         "projectId": plan["projectId"],
         "planId": plan["id"],
         "customerId": customer["id"],
-        "orderId": order["id"],
-        "lastOrderId": order["id"],
+        "orderId": order.id,
+        "lastOrderId": order.id,
         "customer": {name: customer[name] for name in ("id", "name", "email")},
         "plan": {"id": plan["id"], "name": plan["name"]},
         "paymentMethod": order["paymentMethod"],
@@ -57,159 +48,150 @@ def opened(
         "current_period_end": trial_ends or ends,
         "next_billing_at": ends,
         "cancel_at_period_end": False,
-        "metadata": order_hidden["metadata"],
+        "metadata": order["metadata"],
     }
-    return public, {
+    hidden = {
         "anchor": anchor,
         "periods": 1,
         "renewal_order": None,
-        "paid_by": [order["id"]],
+        "paid_by": [order.id],
         "ends": [end],
     }
+    return blank.changed(public, hidden)
 
 
-def activated(public: Body, hidden: Body) -> Body:
+def activated(row: Row) -> Row:
     """The subscription after its trial, in the first paid period."""
-    return public | {
-        "status": "active",
-        "current_period_start": public["trial_end"],
-        "current_period_end": iso(period_end(hidden)),
+    period = {
+        "current_period_start": row["trial_end"],
+        "current_period_end": iso(period_end(row)),
     }
+    return row.changed({"status": "active"} | period)
 
 
-def renewed(public: Body, hidden: Body, order_id: str, method: str) -> Parts:
+def renewed(row: Row, order_id: str, method: str) -> Row:
     """The subscription with one more period, paid by `method`, from the end of the last one.
 
     The current period or trial goes on; only the end changes.
     """
-    begins, periods = period_end(hidden), hidden["periods"] + 1
-    end = add_interval(hidden["anchor"], public["interval"], public["interval_count"], periods)
-    paid_by, ends = [*hidden["paid_by"], order_id], [*hidden["ends"], end]
-    after = public | {
-        "cycle": public["cycle"] + 1,
-        "lastOrderId": order_id,
-        "paymentMethod": method,
-    }
-    if public["status"] == "past_due":  # the earlier periods are over
+    begins, periods = period_end(row), row["periods"] + 1
+    end = add_interval(row["anchor"], row["interval"], row["interval_count"], periods)
+    paid_by, ends = [*row["paid_by"], order_id], [*row["ends"], end]
+    after = {"cycle": row["cycle"] + 1, "lastOrderId": order_id, "paymentMethod": method}
+    if row.status == "past_due":  # the earlier periods are over
         paid_by, ends = [order_id], [end]
         after |= {"status": "active", "current_period_start": iso(begins)}
-    hidden = hidden | {"periods": periods, "renewal_order": None}
-    hidden |= {"paid_by": paid_by, "ends": ends}
-    return _ends_with(after, hidden), hidden
+    paid = {"periods": periods, "renewal_order": None, "paid_by": paid_by, "ends": ends}
+    return _ends_with(row.changed(after, paid))
 
 
-def withdrawn(public: Body, hidden: Body, order_id: str) -> Parts:
+def withdrawn(row: Row, order_id: str) -> Row:
     """The subscription without a paid period that has not begun: the one that `order_id` paid."""
-    paid_by = [paid for paid in hidden["paid_by"] if paid != order_id]
-    hidden = hidden | {
-        "periods": hidden["periods"] - 1,
-        "paid_by": paid_by,
-        "ends": hidden["ends"][:-1],
+    left = {
+        "periods": row["periods"] - 1,
+        "paid_by": [paid for paid in row["paid_by"] if paid != order_id],
+        "ends": row["ends"][:-1],
     }
-    public = public | {"cycle": public["cycle"] - 1}
-    return _ends_with(public, hidden), hidden
+    return _ends_with(row.changed({"cycle": row["cycle"] - 1}, left))
 
 
-def rolled(public: Body, hidden: Body) -> Parts:
+def rolled(row: Row) -> Row:
     """The subscription in its next period, which is paid already, once the current one is over."""
-    begins, *ends = hidden["ends"]
-    hidden = hidden | {"paid_by": hidden["paid_by"][1:], "ends": ends}
-    return public | {"current_period_start": iso(begins)}, hidden
+    begins, *ends = row["ends"]
+    left = {"paid_by": row["paid_by"][1:], "ends": ends}
+    return row.changed({"current_period_start": iso(begins)}, left)
 
 
-def postponed(public: Body, hidden: Body, wait: int) -> Parts:
+def postponed(row: Row, wait: int) -> Row:
     """The subscription after its project was suspended for `wait` ms: all its ends come so much
     later.
 
     The periods after them are counted from the moved end of the last one.
     """
-    ends = [end + wait for end in hidden["ends"]]
-    if public["status"] == "trialing":
-        ends_at = iso(parse_iso(public["trial_end"]) + wait)
-        public = public | {"trial_end": ends_at, "current_period_end": ends_at}
-    hidden = hidden | {"anchor": ends[-1], "periods": 0, "ends": ends}
-    return _ends_with(public, hidden), hidden
+    ends = [end + wait for end in row["ends"]]
+    if row.status == "trialing":
+        ends_at = iso(parse_iso(row["trial_end"]) + wait)
+        row = row.changed({"trial_end": ends_at, "current_period_end": ends_at})
+    return _ends_with(row.keeping({"anchor": ends[-1], "periods": 0, "ends": ends}))
 
 
-def _ends_with(public: Body, hidden: Body) -> Body:
+def _ends_with(row: Row) -> Row:
     """The subscription that is billed, or canceled, at the end of its last paid period.
 
     A trial keeps its own end.
     """
-    end = iso(period_end(hidden))
-    if public["cancel_at_period_end"]:
-        public = public | {"next_billing_at": None, "cancel_at": end}
-    else:
-        public = public | {"next_billing_at": end, "cancel_at": None}
-    if public["status"] != "trialing":
-        public["current_period_end"] = end
-    return public
+    end = iso(period_end(row))
+    after = {"next_billing_at": end, "cancel_at": None}
+    if row["cancel_at_period_end"]:
+        after = {"next_billing_at": None, "cancel_at": end}
+    if row.status != "trialing":
+        after["current_period_end"] = end
+    return row.changed(after)
 
 
-def ended(public: Body, status: str, now: int) -> Body:
+def ended(row: Row, status: str, now: int) -> Row:
     """The subscription once it is over: canceled or expired."""
     at = iso(now)
     if status == "canceled":
-        public = public | {"canceled_at": public["canceled_at"] or at, "cancel_at": at}
-    return public | {"status": status, "ended_at": at, "next_billing_at": None}
+        row = row.changed({"canceled_at": row["canceled_at"] or at, "cancel_at": at})
+    return row.changed({"status": status, "ended_at": at, "next_billing_at": None})
 
 
-def ending(public: Body, hidden: Body, now: int) -> Body:
+def ending(row: Row, now: int) -> Row:
     """The subscription once it is to be canceled at the end of the paid period."""
-    return _ends_with(public | {"cancel_at_period_end": True, "canceled_at": iso(now)}, hidden)
+    return _ends_with(row.changed({"cancel_at_period_end": True, "canceled_at": iso(now)}))
 
 
-def resumed(public: Body, hidden: Body) -> Body:
+def resumed(row: Row) -> Row:
     """The subscription once it is not to be canceled at the end of its period after all."""
-    return _ends_with(public | {"cancel_at_period_end": False, "canceled_at": None}, hidden)
+    return _ends_with(row.changed({"cancel_at_period_end": False, "canceled_at": None}))
 
 
-def has_dispute(hidden: Body) -> bool:
+def has_dispute(row: Row) -> bool:
     """Whether an order of the subscription is disputed: it is neither billed nor past due
     meanwhile.
     """
-    return "dispute" in hidden
+    return "dispute" in row.hidden
 
 
-def disputed(hidden: Body, order_id: str, now: int) -> Body:
-    """The hidden part once one more order is disputed."""
-    dispute = hidden.get("dispute", {"since": now, "orders": []})
-    return hidden | {"dispute": dispute | {"orders": [*dispute["orders"], order_id]}}
+def disputed(row: Row, order_id: str, now: int) -> Row:
+    """The subscription once one more order is disputed."""
+    dispute = row.hidden.get("dispute", {"since": now, "orders": []})
+    return row.keeping({"dispute": dispute | {"orders": [*dispute["orders"], order_id]}})
 
 
-def reactivated(hidden: Body, suspended_at: int, now: int) -> Body:
-    """The hidden part after a suspension, whose time is not counted once more as time
+def reactivated(row: Row, suspended_at: int, now: int) -> Row:
+    """The subscription after a suspension, whose time is not counted once more as time
     of a dispute.
     """
-    dispute = hidden.get("dispute")
-    if dispute is None:
-        return hidden
+    if not has_dispute(row):
+        return row
+    dispute = row["dispute"]
     both = now - max(dispute["since"], suspended_at)
-    return hidden | {"dispute": dispute | {"since": dispute["since"] + both}}
+    return row.keeping({"dispute": dispute | {"since": dispute["since"] + both}})
 
 
-def released(hidden: Body, order_id: str) -> Body:
-    """The hidden part once an order is no longer disputed."""
-    dispute = hidden["dispute"]
+def released(row: Row, order_id: str) -> Row:
+    """The subscription once an order is no longer disputed."""
+    dispute = row["dispute"]
     left = [ident for ident in dispute["orders"] if ident != order_id]
     if left:
-        return hidden | {"dispute": dispute | {"orders": left}}
-    return without(hidden, "dispute")
+        return row.keeping({"dispute": dispute | {"orders": left}})
+    return row.replaced(row.public, without(row.hidden, "dispute"))
 
 
-def period_end(hidden: Body) -> int:
+def period_end(row: Row) -> int:
     """The end of the last paid period."""
-    return int(hidden["ends"][-1])
+    return int(row["ends"][-1])
 
 
 def renewal_at(row: Row) -> int:
     """When the renewal order is made, in ms: by card at the period's end, else before it, to leave
     time to pay.
     """
-    public, end = row.public, period_end(row.hidden)
-    if public["paymentMethod"] == CHARGED:
-        return end
-    return end - lead_ms(public["interval"], public["interval_count"])
+    if row["paymentMethod"] == CHARGED:
+        return period_end(row)
+    return period_end(row) - lead_ms(row["interval"], row["interval_count"])
 
 
 def grace_end(row: Row) -> int:
@@ -217,32 +199,31 @@ def grace_end(row: Row) -> int:
 
     Who pays by boleto has until the end of a banking day.
     """
-    public = row.public
-    end = period_end(row.hidden) + grace_ms(public["interval"], public["interval_count"])
-    if public["paymentMethod"] == "boleto":
+    end = period_end(row) + grace_ms(row["interval"], row["interval_count"])
+    if row["paymentMethod"] == "boleto":
         return closes_at(end)
     return end
 
 
 def attempts(row: Row) -> tuple[int, ...]:
     """When a declined card is charged again, in ms: never after the grace."""
-    due, last = period_end(row.hidden), grace_end(row)
+    due, last = period_end(row), grace_end(row)
     return tuple(due + wait for wait in ATTEMPTS if due + wait < last)
 
 
-def renewal_body(public: Body, first: Body, metadata: Body) -> Body:
+def renewal_body(row: Row, first: Row) -> Body:
     """The body of the renewal order: the subscription's price, with the item's description from the
     first order.
 
     Overlays and files may allow an order without items.
     """
-    described = public["plan"]["name"]
+    described = row["plan"]["name"]
     if first["items"]:
         described = first["items"][0]["description"]
     return {
-        "projectId": public["projectId"],
-        "planId": public["planId"],
-        "totalAmount": public["amount"],
-        "items": [{"description": described, "quantity": 1, "amount": public["amount"]}],
-        "metadata": metadata,
+        "projectId": row["projectId"],
+        "planId": row["planId"],
+        "totalAmount": row["amount"],
+        "items": [{"description": described, "quantity": 1, "amount": row["amount"]}],
+        "metadata": first["metadata"],
     }

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from ..core.clock import LATEST
 from ..core.problem import Conflict
-from ..core.record import Body, Parts
+from ..core.record import Body, Row
 
 MOST = 20
 KEYS = 10
@@ -16,23 +16,25 @@ not be private.
 # -- webhooks
 
 
-def new_webhook(blank: Body, body: Body, signing_key: str) -> Parts:
-    """A new webhook's public and hidden parts; the key is in the hidden one alone."""
-    public = blank | _written(body) | {"api_version": "v2", "consecutive_failures": 0}
-    return public, {"signing_keys": [{"key": signing_key, "until": None}]}
+def new_webhook(blank: Row, body: Body, signing_key: str) -> Row:
+    """A new webhook; the key is in the hidden part alone."""
+    public = _written(body) | {"api_version": "v2", "consecutive_failures": 0}
+    return blank.changed(public, {"signing_keys": [{"key": signing_key, "until": None}]})
 
 
-def changed_webhook(old: Body, body: Body) -> Body:
+def changed_webhook(row: Row, body: Body) -> Row:
     """A webhook after an update; switching it on forgets why the service had switched it off."""
-    public = old | _written(body)
-    if public["is_active"] and not old["is_active"]:
-        public |= {"disabled_at": None, "disabled_reason": None, "consecutive_failures": 0}
-    return public
+    changed = row.changed(_written(body))
+    if changed["is_active"] and not row["is_active"]:
+        return changed.changed(
+            {"disabled_at": None, "disabled_reason": None, "consecutive_failures": 0}
+        )
+    return changed
 
 
-def disabled_webhook(old: Body, reason: str, now: str) -> Body:
+def disabled_webhook(row: Row, reason: str, now: str) -> Row:
     """A webhook that the service switches off: `gone` or `too_many_failures`."""
-    return old | {"is_active": False, "disabled_at": now, "disabled_reason": reason}
+    return row.changed({"is_active": False, "disabled_at": now, "disabled_reason": reason})
 
 
 def _written(body: Body) -> Body:

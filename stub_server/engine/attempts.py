@@ -1,23 +1,20 @@
 """Attempts of deliveries: what is to be sent, and how delivery and webhook change afterwards."""
 
-from collections.abc import Iterable
-from hashlib import sha256
 from typing import NamedTuple
 
-from ..core.clock import SECOND, parse_iso
+from ..core.clock import parse_iso
 from ..core.ids import luck
-from ..core.record import Body, Parts, Row
-from ..core.signing import new_key, signatures, signed_headers
+from ..core.record import Row
 from ..core.timers import SENDING
 from ..domain import receivers
 from ..domain.deliveries import (
     AUTOMATIC,
-    LOST,
     AttemptOutcome,
     Delivery,
     Timing,
     after_delivery,
     attempted,
+    kept_headers,
 )
 from ..domain.webhooks import valid_keys
 from .deliveries import ANSWERING, CALLING_OFF, is_simulated, is_waiting, job_for
@@ -43,10 +40,10 @@ def attempt_of(webhook: Row, entry: Row, now: int) -> Attempt:
     its present keys.
     """
     delivery = Delivery(
-        webhook.public["url"],
-        entry.public["event_id"],
-        entry.hidden["request_body"].encode(),
-        tuple((header["name"], header["value"]) for header in webhook.public["headers"]),
+        webhook["url"],
+        entry["event_id"],
+        entry["request_body"].encode(),
+        tuple((header["name"], header["value"]) for header in webhook["headers"]),
         tuple(valid_keys(webhook.hidden, now)),
     )
     return Attempt(entry, webhook, delivery, now)
@@ -56,11 +53,11 @@ def due_attempt(sandbox: Sandbox, store: Store, ident: str, now: int) -> Attempt
     """The attempt of an open delivery whose webhook is switched on; None where nothing is to be
     sent any more.
     """
-    entry = store.webhook_logs.open(ident)
-    if entry is None or not _is_open(sandbox, entry.public):
+    entry, states = store.webhook_logs.open(ident), sandbox.rules.lifecycles["WebhookLogEntry"]
+    if entry is None or entry.status not in states.sets["open"]:
         return None
-    webhook = store.webhooks.open(entry.public["webhookId"])
-    if webhook is None or not webhook.public["is_active"]:
+    webhook = store.webhooks.open(entry["webhookId"])
+    if webhook is None or not webhook["is_active"]:
         return None
     return attempt_of(webhook, entry, now)
 
@@ -71,27 +68,22 @@ def simulated(sandbox: Sandbox, attempt: Attempt) -> AttemptOutcome | None:
     if not is_simulated(sandbox, delivery.url):
         return None
     effect = disturbance(sandbox, attempt)
-    keys, is_forged = delivery.keys, effect.then.get(BAD_SIGNATURE, False)
-    if is_forged:
-        keys = wrong_keys(keys)
-    signature = signatures(keys, delivery.event_id, now // SECOND, delivery.body)
-    own = [(name.lower(), value) for name, value in delivery.headers]
-    answer = receivers.answer(webhook.public, webhook.hidden, entry.public, now)
     if effect.then.get(DROP):
-        answer = receivers.Answer(None, 0, LOST)
-    elif is_forged and answer.status == 200:
-        answer = answer._replace(status=receivers.FORGED)
-    headers: dict[str, str] = {}
+        return AttemptOutcome.lost(effect.delay, effect.label)
+    answer = receivers.answer(webhook, entry, now)
+    if effect.then.get(BAD_SIGNATURE):
+        delivery = delivery.forged()
+        if answer.status == 200:
+            answer = answer._replace(status=receivers.FORGED)
+    signature, headers = delivery.signed(now)
     media, body = receivers.BODIES.get(answer.status, ("", None))
-    if media:
-        headers = {"content-type": media, "server": "nginx"}
     return AttemptOutcome(
         status=answer.status,
         body=body,
-        response_headers=headers,
+        response_headers={"content-type": media, "server": "nginx"} if media else {},
         duration_ms=answer.took + effect.delay,
         error=answer.error,
-        request_headers=dict(signed_headers(delivery.event_id, now // SECOND, signature, own)),
+        request_headers=kept_headers(headers),
         signature=signature,
         simulated=effect.label or None,
     )
@@ -101,18 +93,11 @@ def disturbance(sandbox: Sandbox, attempt: Attempt) -> Effect:
     """What the fault rules do to one attempt of a delivery; to be called once for each."""
     if not sandbox.faults.rules:
         return NO_EFFECT
-    texts = {"event": attempt.entry.public["event_type"], "url": attempt.delivery.url}
+    texts = {"event": attempt.entry["event_type"], "url": attempt.delivery.url}
     is_seeded = "receiver" in attempt.webhook.hidden
     return sandbox.faults.by_delivery(
         texts, attempt.delivery.body, sandbox.clock.now, is_seeded=is_seeded
     )
-
-
-def wrong_keys(keys: Iterable[str]) -> tuple[str, ...]:
-    """Keys that no receiver has, one for each, so that a signature has the right form and
-    is not valid.
-    """
-    return tuple(new_key(sha256(key.encode()).digest()) for key in keys)
 
 
 def answer_delivery(draft: Draft, subject: str) -> None:
@@ -127,7 +112,7 @@ def answer_delivery(draft: Draft, subject: str) -> None:
         earlier = next(
             draft.store.webhook_logs.rows_of("webhookId+status", (attempt.webhook.id, "retrying"))
         )
-        due = parse_iso(earlier.public["next_attempt_at"])
+        due = parse_iso(earlier["next_attempt_at"])
         # one that is due is the courier's: the webhook has moved from or to a real address
         draft.at(max(due, draft.now), ANSWERING if due > draft.now else SENDING, subject)
         return
@@ -138,8 +123,8 @@ def answer_delivery(draft: Draft, subject: str) -> None:
         conclude(draft, attempt, outcome, AUTOMATIC)
 
 
-def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> Parts:
-    """Record an attempt that ends now; returns the delivery's two parts.
+def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: str) -> Row:
+    """Record an attempt that ends now; returns the delivery after it.
 
     Delivery and webhook are read again; either may have been deleted.
     """
@@ -148,24 +133,19 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
     webhook = draft.open("webhooks", attempt.webhook.id)
     was = entry or attempt.entry
     # Tests with a frozen clock rely on the schedule as it is documented.
-    chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was.public["attempt_count"]))
+    chance = 0.5 if sandbox.clock.frozen else luck(ident, str(was["attempt_count"]))
     timing = Timing(attempt.begun, draft.now, sandbox.settings.schedule, chance)
-    public, hidden = attempted(
-        was, outcome, timing, url=url, trigger=trigger, is_open=_is_open(sandbox, was.public)
+    tried = attempted(
+        was, outcome, timing, url=url, trigger=trigger, is_open=draft.is_in(was, "open")
     )
     if entry is not None:
-        draft.update(entry, public, hidden)
-        if trigger == AUTOMATIC and public["next_attempt_at"] is not None:
-            draft.at(parse_iso(public["next_attempt_at"]), job_for(sandbox, url), ident)
+        draft.put(tried)
+        if trigger == AUTOMATIC and tried["next_attempt_at"] is not None:
+            draft.at(parse_iso(tried["next_attempt_at"]), job_for(sandbox, url), ident)
     if webhook is not None:
-        statuses = was.status, public["status"]
-        changed = after_delivery(webhook.public, statuses, outcome, trigger, draft.now)
-        is_switched_off = webhook.public["is_active"] and not changed["is_active"]
-        draft.update(webhook, changed, is_noted=is_switched_off)
+        changed = after_delivery(webhook, tried, outcome, trigger, draft.now)
+        is_switched_off = webhook["is_active"] and not changed["is_active"]
+        draft.put(changed, is_noted=is_switched_off)
         if is_switched_off:
             draft.at(draft.now, CALLING_OFF, webhook.id)
-    return public, hidden
-
-
-def _is_open(sandbox: Sandbox, entry: Body) -> bool:
-    return entry["status"] in sandbox.rules.lifecycles["WebhookLogEntry"].sets["open"]
+    return tried

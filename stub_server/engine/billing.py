@@ -8,17 +8,12 @@ Each adds to a draft: the order, the subscription that it changes, their events 
 from zlib import crc32
 
 from ..core.clock import parse_iso
-from ..core.record import Body, Parts, Row
+from ..core.record import Body, Row
 from ..domain import payments, subscriptions
-from ..domain.lifecycle import legal, move
+from ..domain.lifecycle import legal
 from ..domain.payments import Payer
-from .closing import cancel, is_payable
+from .closing import cancel
 from .draft import Draft
-
-
-def is_running(draft: Draft, row: Row) -> bool:
-    """Whether a subscription has not ended."""
-    return row.status in draft.states("Subscription", "running")
 
 
 def is_project(draft: Draft, row: Row, states: str) -> bool:
@@ -35,7 +30,7 @@ def is_project(draft: Draft, row: Row, states: str) -> bool:
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
     """Who pays: what `sent` says of the payer; else the order's customer, with one of the banks."""
     sent = sent or {}
-    customer, banks = row.public["customer"], draft.sandbox.rules.banks
+    customer, banks = row["customer"], draft.sandbox.rules.banks
     # Everybody has one account: the document decides the bank.
     ispb, bank = banks[crc32(customer["document"].encode()) % len(banks)]
     if "bank" in sent:
@@ -62,30 +57,20 @@ def pay(
     `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says
     otherwise. With `late` a boleto that expired can be paid too.
     """
-    orders_ = draft.lifecycle("Order")
-    payments.check_payable(row.public, amount, paid_at, draft.now, orders_, late=late)
-    move(orders_, row.status, "paid")
+    at, orders = paid_at or draft.now, draft.lifecycle("Order")
+    payments.check_payable(row, amount, at, draft.now, orders, late=late)
     payer = payer or payer_of(draft, row)
-    public, hidden = payments.paid(
-        row.public,
-        row.hidden,
-        payer,
-        suffix=draft.ids.alnum(11),
-        paid_at=paid_at or draft.now,
-        now=draft.now,
-    )
-    renewed = _renewed_by(draft, hidden)
+    paid = payments.paid(row, payer, draft.ids.alnum(11), at, draft.now)
+    renewed = _renewed_by(draft, row.hidden)
     if renewed is not None:
-        hidden = hidden | {"subscriptionId": renewed.id, "renewal": True}
-        order = draft.move(row, public, hidden)
-        _renew(draft, renewed, order.id, public["paymentMethod"])
+        order = draft.move(paid.keeping({"subscriptionId": renewed.id, "renewal": True}))
+        _renew(draft, renewed, order)
         return order
-    opened = _opened_by(draft, public, hidden)
-    if opened is not None:
-        hidden = hidden | {"subscriptionId": opened[0]["id"], "renewal": False}
-    order = draft.move(row, public, hidden)
-    if opened is not None:
-        _open(draft, *opened)
+    opened = _opened_by(draft, paid)
+    if opened is None:
+        return draft.move(paid)
+    order = draft.move(paid.keeping({"subscriptionId": opened.id, "renewal": False}))
+    _open(draft, opened)
     return order
 
 
@@ -94,8 +79,7 @@ def refund(draft: Draft, row: Row, amount: int | None = None) -> Row:
 
     A full refund ends what it paid for. Raises Conflict.
     """
-    table = draft.lifecycle("Order")
-    amount = payments.check_refundable(row.public, row.hidden, amount, draft.now, table)
+    amount = payments.check_refundable(row, amount, draft.now, draft.lifecycle("Order"))
     return give_back(draft, row, amount, "partially_refunded")
 
 
@@ -104,13 +88,13 @@ def give_back(draft: Draft, row: Row, amount: int, part: str) -> Row:
 
     A full refund ends what the order paid for.
     """
-    is_all = amount == payments.left(row.hidden)
-    to, name = ("refunded", None) if is_all else ("paid", part)
-    legal(draft.lifecycle("Order"), row.status, to, name)
-    public, hidden = payments.refunded(row.public, row.hidden, amount, draft.ids.uuid(), draft.now)
-    order = draft.move(row, public, hidden, name)
-    if not payments.left(hidden) and hidden["subscriptionId"] is not None:
-        _take_back(draft, hidden["subscriptionId"], row.id)
+    refunded = payments.refunded(row, amount, draft.ids.uuid(), draft.now)
+    if payments.left(refunded):
+        legal(draft.lifecycle_of(row), row.status, "paid", part)
+        return draft.move(refunded, part)
+    order = draft.move(refunded)
+    if row["subscriptionId"] is not None:
+        _take_back(draft, row["subscriptionId"], row.id)
     return order
 
 
@@ -119,14 +103,13 @@ def _take_back(draft: Draft, ident: str, order_id: str) -> None:
     period is removed.
     """
     row = draft.open("subscriptions", ident)
-    if row is None or row.status == "past_due" or not is_running(draft, row):
+    if row is None or row.status == "past_due" or not draft.is_in(row, "running"):
         return  # none of its periods runs
-    paid_by = row.hidden["paid_by"]
+    paid_by = row["paid_by"]
     if order_id == paid_by[0]:
         end_subscription(draft, row, "canceled")
     elif order_id in paid_by:
-        withdrawn = subscriptions.withdrawn(row.public, row.hidden, order_id)
-        schedule(draft, draft.update(row, *withdrawn))
+        schedule(draft, draft.put(subscriptions.withdrawn(row, order_id)))
 
 
 # -- subscriptions, as orders open and renew them
@@ -138,54 +121,44 @@ def _renewed_by(draft: Draft, order: Body) -> Row | None:
     """
     if order["renewal"]:
         row = draft.open("subscriptions", order["subscriptionId"])
-        if row is not None and is_running(draft, row):
+        if row is not None and draft.is_in(row, "running"):
             return row
     return draft.store.running_of(order["customerId"], order["planId"])
 
 
-def _opened_by(draft: Draft, order: Body, hidden: Body) -> Parts | None:
-    """The subscription that the first payment on a recurring plan opens: its public and
-    hidden part.
-    """
+def _opened_by(draft: Draft, order: Row) -> Row | None:
+    """The subscription that the first payment on a recurring plan opens."""
     store = draft.store
-    plan = store.plans.peek(hidden["planId"])
+    plan = store.plans.peek(order["planId"])
     if plan is None or plan["billing_type"] != "recurring":
         return None
-    customer = draft.get("customers", hidden["customerId"])
-    first = store.subscriptions.count("customerId+planId", (customer.id, plan["id"])) == 0
+    customer = draft.get("customers", order["customerId"])
+    earlier = store.subscriptions.count("customerId+planId", (customer.id, plan["id"]))
     known = customer.public
-    if hidden["copy_only"]:
+    if order["copy_only"]:
         known = known | order["customer"]
-    return subscriptions.opened(
-        draft.new("Subscription"),
-        code=draft.code_for("subscriptions"),
-        plan=plan,
-        order=order,
-        order_hidden=hidden,
-        customer=known,
-        trial=first and plan["trial_period_days"] > 0,
-    )
+    blank, code = draft.new("subscriptions"), draft.code_for("subscriptions")
+    trial = not earlier and plan["trial_period_days"] > 0
+    return subscriptions.opened(blank, code, plan, order, known, trial=trial)
 
 
-def _open(draft: Draft, public: Body, hidden: Body) -> None:
-    row = draft.create("subscriptions", public, hidden)
-    draft.emit_moved(row, "new")
+def _open(draft: Draft, opened: Row) -> None:
+    row = draft.move(opened)
     schedule(draft, row)
     if not is_project(draft, row, "open"):  # its order was paid late
         end_later(draft, row)
 
 
-def _renew(draft: Draft, row: Row, order_id: str, method: str) -> None:
+def _renew(draft: Draft, row: Row, order: Row) -> None:
     """One more period is paid, by the open order or by another one, which cancels the open one."""
-    if row.hidden["renewal_order"] != order_id:
+    if row["renewal_order"] != order.id:
         call_off_bill(draft, row)
-    public = row.public
-    if public["cancel_at_period_end"] and is_project(draft, row, "open"):
-        public = subscriptions.resumed(public, row.hidden)
-    public, hidden = subscriptions.renewed(public, row.hidden, order_id, method)
-    renewed = draft.move(row, public, hidden, "renewed")
+    if row["cancel_at_period_end"] and is_project(draft, row, "open"):
+        row = subscriptions.resumed(row)
+    renewed = subscriptions.renewed(row, order.id, order["paymentMethod"])
+    renewed = draft.move(renewed, None if row.status == "past_due" else "renewed")
     # What was due in a dispute was not done: a period that is paid now may have begun already.
-    schedule(draft, renewed, None if subscriptions.has_dispute(hidden) else 1)
+    schedule(draft, renewed, None if subscriptions.has_dispute(renewed) else 1)
 
 
 def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
@@ -193,38 +166,35 @@ def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
 
     `paid` is how many of its newest periods have none yet, all of them by default.
     """
-    ident, public, hidden = row.id, row.public, row.hidden
-    if public["status"] == "trialing":
-        draft.at(parse_iso(public["trial_end"]), "subscription.activate", ident)
+    if row.status == "trialing":
+        draft.at(parse_iso(row["trial_end"]), "subscription.activate", row.id)
         return  # the others are set then
-    if public["status"] == "past_due":
-        if public["paymentMethod"] == subscriptions.CHARGED:
+    if row.status == "past_due":
+        if row["paymentMethod"] == subscriptions.CHARGED:
             for at in subscriptions.attempts(row):
                 if at > draft.now:
-                    draft.at(at, "subscription.charge", ident)
-        draft.at(subscriptions.grace_end(row), "subscription.expire", ident)
+                    draft.at(at, "subscription.charge", row.id)
+        draft.at(subscriptions.grace_end(row), "subscription.expire", row.id)
         return
-    newest = hidden["ends"]
-    if paid is not None:
-        newest = newest[-paid:]
-    for end in newest[:-1]:
-        draft.at(end, "subscription.end", ident)
-    draft.at(subscriptions.renewal_at(row), "subscription.renew", ident)
-    draft.at(subscriptions.period_end(hidden), "subscription.end", ident)
+    ends = row["ends"] if paid is None else row["ends"][-paid:]
+    for end in ends[:-1]:
+        draft.at(end, "subscription.end", row.id)
+    draft.at(subscriptions.renewal_at(row), "subscription.renew", row.id)
+    draft.at(ends[-1], "subscription.end", row.id)
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:
     """Cancel the open order of a subscription, if there is one."""
-    bill = draft.open("orders", row.hidden["renewal_order"])
-    if bill is not None and is_payable(draft, bill):
+    bill = draft.open("orders", row["renewal_order"])
+    if bill is not None and draft.is_in(bill, "payable"):
         cancel(draft, bill)
 
 
 def end_subscription(draft: Draft, row: Row, status: str) -> None:
     """End a subscription, canceled or expired, and cancel its open order. Raises Conflict."""
-    if move(draft.lifecycle("Subscription"), row.status, status) is not None:
+    if row.status != status:
         call_off_bill(draft, row)
-        draft.move(row, subscriptions.ended(row.public, status, draft.now))
+        draft.move(subscriptions.ended(row, status, draft.now))
 
 
 def end_later(draft: Draft, row: Row) -> None:
@@ -235,7 +205,6 @@ def end_later(draft: Draft, row: Row) -> None:
         end_subscription(draft, row, "canceled")
         return
     call_off_bill(draft, row)
-    public = subscriptions.ending(row.public, row.hidden, draft.now)
-    if subscriptions.has_dispute(row.hidden):  # its period may be over already
+    if subscriptions.has_dispute(row):  # its period may be over already
         draft.at(draft.now, "subscription.end", row.id)
-    draft.update(row, public, row.hidden | {"renewal_order": None})
+    draft.put(subscriptions.ending(row, draft.now).keeping({"renewal_order": None}))

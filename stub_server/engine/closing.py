@@ -1,20 +1,14 @@
 """Orders that end without a payment."""
 
 from ..core.clock import iso
-from ..core.record import Body, Row
+from ..core.record import Row
 from ..core.slices import Sliced
 from ..domain import orders, payments
-from ..domain.lifecycle import move
 from .draft import Draft
 from .tables.store import Store
 
 
-def is_payable(draft: Draft, row: Row) -> bool:
-    """Whether an order can be paid."""
-    return row.status in draft.states("Order", "payable")
-
-
-def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body | None]:
+def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Row | None]:
     """A boleto of a plan or a project (`index`) that has expired and can still be paid late. Others
     are served meanwhile; orders that expire then, perhaps in a copy of the table, are looked at
     too.
@@ -25,9 +19,9 @@ def payable_late(store: Store, index: str, ident: str, now: int) -> Sliced[Body 
             record = store.orders.rows.get(key)
             if record is None or b'"boleto"' not in record.public:
                 continue  # others are not worth parsing: there are many
-            public = store.orders.parse(record).public
-            if payments.can_be_late(public, now):
-                return public
+            order = store.orders.parse(record)
+            if payments.can_be_late(order, now):
+                return order
             yield
         seen |= new
     return None
@@ -39,20 +33,16 @@ def fail(draft: Draft, row: Row, code: str) -> Row:
 
 
 def expire(draft: Draft, row: Row) -> Row:
-    """The order's time is over. Raises Conflict."""
-    return _close(draft, row, "expired", {"status": "expired", "success": "false"})
+    """The order's time is over, also before it would have expired. Raises Conflict."""
+    return _close(draft, row, "expired", {"success": "false", "expires_at": iso(draft.now)})
 
 
 def cancel(draft: Draft, row: Row) -> Row:
     """The order is canceled. Raises Conflict."""
-    return _close(draft, row, "canceled", {"status": "canceled", "success": "false"})
+    return _close(draft, row, "canceled", {"success": "false"})
 
 
 def _close(draft: Draft, row: Row, status: str, transaction: dict[str, str]) -> Row:
-    if move(draft.lifecycle("Order"), row.status, status) is None:
+    if row.status == status:
         return row
-    at = iso(draft.now)
-    if status == "expired":
-        # Expired by hand: its time ends now, so that expires_at and updatedAt agree.
-        transaction["expires_at"] = at
-    return draft.move(row, orders.closed(row.public, status, at, transaction))
+    return draft.move(orders.closed(row, status, draft.now, {"status": status} | transaction))

@@ -64,7 +64,7 @@ def keeps_waiting(store: Store, webhook_id: str) -> bool:
 
 def is_waiting(store: Store, entry: Row) -> bool:
     """Whether a delivery waits for an earlier one to the same webhook, which is being retried."""
-    return entry.status == "pending" and keeps_waiting(store, entry.public["webhookId"])
+    return entry.status == "pending" and keeps_waiting(store, entry["webhookId"])
 
 
 def is_kept_back(sandbox: Sandbox, entry: Row, url: str) -> bool:
@@ -72,7 +72,7 @@ def is_kept_back(sandbox: Sandbox, entry: Row, url: str) -> bool:
 
     Those to the own inbox are always sent.
     """
-    return entry.hidden["serial"] <= sandbox.status.held_before and not is_own_inbox(sandbox, url)
+    return entry["serial"] <= sandbox.status.held_before and not is_own_inbox(sandbox, url)
 
 
 def outgoing(table: Table, coming: Sequence[Record], lifecycle: Lifecycle) -> list[Record]:

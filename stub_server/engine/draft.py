@@ -16,6 +16,7 @@ from ..core.ids import NextIds
 from ..core.record import NO_EXTRAS, Body, Extras, Row, moved_from
 from ..core.timers import Timer
 from ..domain.deliveries import new_log
+from ..domain.lifecycle import move
 from ..domain.webhooks import subscribers
 from .deliveries import job_for, outgoing
 from .lists import UNCHANGED, Ends, Event, Saved
@@ -55,9 +56,17 @@ class Draft:
         """The states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]
 
+    def lifecycle_of(self, row: Row) -> Lifecycle:
+        """The states and moves of a record."""
+        return self.lifecycle(self.store.tables[row.table].spec.schema)
+
     def states(self, resource: str, name: str) -> Collection[str]:
         """A named set of states, such as the `payable` ones of Order."""
         return self.lifecycle(resource).sets[name]
+
+    def is_in(self, row: Row, name: str) -> bool:
+        """Whether a record is in one of the states of a named set."""
+        return row.status in self.lifecycle_of(row).sets[name]
 
     # -- reading
 
@@ -74,9 +83,9 @@ class Draft:
         assert row is not None
         return row
 
-    def new(self, schema: str, ident: str | None = None) -> Body:
-        """What a new record of a schema has before any rule: an id, and the contract's defaults."""
-        return self.sandbox.rules.new(schema, ident or self.ids.uuid(), self.now)
+    def new(self, table: str, ident: str | None = None) -> Row:
+        """What a new record of a table has before any rule: an id, and the contract's defaults."""
+        return self.sandbox.rules.new(table, ident or self.ids.uuid(), self.now)
 
     def code_for(self, table: str) -> str:
         """A code that no record of a table has."""
@@ -87,38 +96,19 @@ class Draft:
 
     # -- writing
 
-    def update(
-        self, row: Row, public: Body, hidden: Body | None = None, *, is_noted: bool = True
-    ) -> Row:
-        """Replace a record by its next version, which is returned.
+    def put(self, row: Row, *, is_noted: bool = True) -> Row:
+        """Store a new or changed record, which is returned as its next version.
 
         Unless it is not to be noted, a change of what callers see is the record's newest update.
         """
-        if is_noted and "updatedAt" in public and public != row.public:
-            public = public | {"updatedAt": iso(self.now)}
-        return self.create(row.table, public, row.hidden if hidden is None else hidden, row=row)
-
-    def create(
-        self,
-        table: str,
-        public: Body,
-        hidden: Body,
-        *,
-        row: Row | None = None,
-        created: int | None = None,
-    ) -> Row:
-        """Add a new record, which was `created` (ms) now unless told otherwise; with `row` the next
-        version of that.
-        """
-        ident = public["id"]
-        before, earlier = row, self._versions.get(ident)
-        if earlier is not None:
-            before = earlier[1]
-        if created is None:
-            created = self.now
-        record = self.store.tables[table].prepare(ident, public, hidden, before, created)
-        made = Row(table, record, public, hidden)
-        self._versions[ident] = table, before, made
+        before = None if row.is_new else row.before or row
+        is_update = before is not None and row.public != before.public
+        if is_noted and is_update and "updatedAt" in row.public:
+            row = row.changed({"updatedAt": iso(self.now)})
+        made = self.store.tables[row.table].prepare(row)
+        if row.id in self._versions:
+            _, before, _ = self._versions[row.id]
+        self._versions[row.id] = row.table, before, made
         return made
 
     def drop(self, row: Row) -> None:
@@ -175,33 +165,25 @@ class Draft:
             extras = moved_from(None if move.from_ == "new" else move.from_, *names)
             self.emit(move.events, row, extras)
 
-    def move(
-        self, row: Row, public: Body, hidden: Body | None = None, name: str | None = None
-    ) -> Row:
-        """Replace an order or a subscription by its next version, and raise the events of its move:
-        of several between the two states, that of a name.
-        """
-        moved = self.update(row, public, hidden)
-        self.emit_moved(moved, row.status, name)
-        return moved
+    def move(self, row: Row, name: str | None = None) -> Row:
+        """Store a record that is new or changed, perhaps in another state, and raise the events of
+        its move: of several between two states, that of a name.
 
-    def emit_moved(self, row: Row, before: str, name: str | None = None) -> None:
-        """Raise the events of the move of an order or a subscription to its state."""
-        lifecycle = self.lifecycle(self.store.tables[row.table].spec.schema)
-        moved = lifecycle.find(before, row.status, name)
-        if moved is None and before != row.status:
-            moved = lifecycle.find(before, row.status)
-        self.emit_move(row, moved, *(OF_ORDERS if row.table == "orders" else ()))
+        Raises Conflict for a move that the contract does not have.
+        """
+        was = "new" if row.is_new else (row.before or row).status
+        moved, found = self.put(row), move(self.lifecycle_of(row), was, row.status, name)
+        self.emit_move(moved, found, *(OF_ORDERS if row.table == "orders" else ()))
+        return moved
 
     def emit(
         self, types: tuple[str, ...], row: Row, extras: Extras, project: str | None = None
     ) -> None:
         """Raise events of these types about a record, of its project unless told otherwise."""
         if types and self.sandbox.origin.raises_events:
-            record = row.record
+            record, of = row.record, project or row.project
             resource = self.store.shown(row.table, record)
             hidden = record.hidden if extras.names else b""
-            of = project or row.project
             for type_ in types:
                 self.raise_event(
                     self.event(type_, row.id, of, resource, hidden=hidden, extras=extras)
@@ -252,8 +234,8 @@ class Draft:
         most = None if test else len(self.sandbox.settings.schedule)
         opened = []
         for webhook in webhooks:
-            public, hidden = new_log(
-                self.new("WebhookLogEntry"),
+            row = new_log(
+                self.new("webhook_logs"),
                 webhook,
                 event_id=event.id,
                 event_type=event.type,
@@ -262,8 +244,8 @@ class Draft:
                 most=most,
             )
             if not test:
-                self.at(self.now, job_for(self.sandbox, webhook["url"]), public["id"])
-            opened.append(self.create("webhook_logs", public, hidden))
+                self.at(self.now, job_for(self.sandbox, webhook["url"]), row.id)
+            opened.append(self.put(row))
         self._opened += opened
         return opened
 

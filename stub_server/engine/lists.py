@@ -224,46 +224,44 @@ class Saved(NamedTuple):
 class Replies(Queue[Saved]):
     """The replies saved for Idempotency-Keys, in the order of their time."""
 
-    __slots__ = ("_saved",)
+    __slots__ = ("_found",)
 
     def __init__(self) -> None:
         super().__init__()
-        # how many there are to a key, each saved when the one before had expired, and the newest
-        self._saved: dict[ReplyKey, tuple[int, Saved]] = {}
+        # None where replies were taken back, by many steps perhaps: nobody may ask between them
+        self._found: dict[ReplyKey, Saved] | None = None
+
+    @property
+    def _newest(self) -> dict[ReplyKey, Saved]:
+        """The newest reply to each key: there may be others, each saved when the one before had
+        expired.
+        """
+        if self._found is None:
+            self._found = {saved.key: saved for saved in self._items}
+        return self._found
 
     def get(self, key: ReplyKey, now: int) -> Saved | None:
         """The reply saved for a key, unless it has expired."""
-        _, newest = self._saved.get(key, (0, None))
+        newest = self._newest.get(key)
         if newest is None or newest.expires <= now:
             return None
         return newest
 
     def exchange(self, ends: Ends) -> None:
-        going = list(islice(reversed(self._items), len(ends.before)))
         super().exchange(ends)
-        for saved in going:
-            self._forget(saved)
-        left = {saved.key for saved in going} & self._saved.keys()
-        if left:  # an earlier one is the newest again
-            for saved in self._items:
-                if saved.key in left:
-                    self._saved[saved.key] = self._saved[saved.key][0], saved
+        if ends.before:  # earlier ones may be the newest again
+            self._found = None
         for saved in ends.after:
-            self._saved[saved.key] = self._saved.get(saved.key, (0,))[0] + 1, saved
+            self._newest[saved.key] = saved
         self._keep(MOST_REPLIES, MOST_REPLY_BYTES)
 
     def _pop(self) -> Saved:
         oldest = self._items.popleft()
-        self._forget(oldest)
+        if self._newest[oldest.key] is oldest:
+            del self._newest[oldest.key]
         return oldest
-
-    def _forget(self, saved: Saved) -> None:
-        """Others to the same key stay."""
-        count, newest = self._saved.pop(saved.key)
-        if count > 1:
-            self._saved[saved.key] = count - 1, newest
 
     def copy(self) -> Self:
         twin = super().copy()
-        twin._saved = self._saved.copy()
+        twin._found = self._newest.copy()
         return twin

@@ -5,7 +5,6 @@ from ..core.record import Row
 from ..domain import orders, subscriptions
 from ..domain.orders import NewOrder
 from .billing import pay
-from .closing import is_payable
 from .draft import Draft
 
 AUTOPAID = ("pix", "boleto")  # what `autopay` pays: cards are charged, not paid
@@ -19,7 +18,7 @@ def buy(draft: Draft, new: NewOrder) -> Row:
     order = place(draft, new)
     if new.method == subscriptions.CHARGED:
         magic = orders.magic_for(order)
-        if magic.is_prompt and is_payable(draft, order):
+        if magic.is_prompt and draft.is_in(order, "payable"):
             return pay(draft, order)
     return order
 
@@ -31,20 +30,18 @@ def place(draft: Draft, new: NewOrder) -> Row:
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     if magic.fails:
         new = new._replace(refused=orders.DEFAULT_FAILURE[new.method])
-    code, blank = draft.code_for("orders"), draft.new("Order", new.ident)
+    code, blank = draft.code_for("orders"), draft.new("orders", new.ident)
     life = new.life if magic.life is None else magic.life
     expires = now + (orders.life(new.method, now) if life is None else life)
     seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url
     transaction = orders.new_transaction(new, draft.ids.uuid(), seller, now, expires)
-    public, hidden = orders.new_order(blank, new, code, transaction)
-    ident: str = public["id"]
+    order = orders.new_order(blank, new, code, transaction)
     if behaviour is not None:
-        hidden["behaviour"] = behaviour
-    order = draft.create("orders", public, hidden)
-    draft.emit_moved(order, "new")
+        order = order.keeping({"behaviour": behaviour})
+    order = draft.move(order)
     if new.refused is None:
-        draft.at(expires, "order.expire", ident)
-        _set_timers(draft, ident, new.method, magic)
+        draft.at(expires, "order.expire", order.id)
+        _set_timers(draft, order.id, new.method, magic)
     return order
 
 
@@ -64,13 +61,13 @@ def _set_timers(draft: Draft, ident: str, method: str, magic: orders.Magic) -> N
 def _behaviour_of(draft: Draft, customer_id: str) -> str | None:
     """How the customer was set to pay this order."""
     record = draft.store.customers.find(customer_id)  # one that the draft creates has none
-    if record is None or b"behaviour" not in record.hidden:
+    if record is None or b"behaviour" not in record.hidden:  # most are not even parsed
         return None
-    row = draft.open("customers", customer_id)
-    if row is None or "behaviour" not in row.hidden:
+    row = draft.get("customers", customer_id)
+    if "behaviour" not in row.hidden:
         return None
-    hidden = orders.used_up(row.hidden)
-    if hidden is not row.hidden:
-        draft.update(row, row.public, hidden)
-    payment: str = row.hidden["behaviour"]["payment"]
+    used = orders.used_up(row)
+    if used.differs:
+        draft.put(used)
+    payment: str = row["behaviour"]["payment"]
     return payment

@@ -5,13 +5,13 @@ While its project is suspended or one of its orders disputed, nothing is due; af
 is due later by that time.
 """
 
-from ..core.clock import iso, parse_iso
+from ..core.clock import parse_iso
 from ..core.money import cents
 from ..core.record import Row
 from ..domain import boleto, orders, payments, subscriptions
 from ..domain.customers import as_buyer
-from ..domain.lifecycle import legal, move
-from . import billing, closing, ordering
+from ..domain.lifecycle import legal
+from . import billing, ordering
 from .draft import Draft
 
 # -- the jobs of the clock
@@ -19,27 +19,20 @@ from .draft import Draft
 
 def activate(draft: Draft, row: Row) -> None:
     """The trial is over, and the first paid period begins. Raises Conflict."""
-    if row.status == "trialing" and parse_iso(row.public["trial_end"]) <= draft.now:
-        move(draft.lifecycle("Subscription"), row.status, "active")
-        public = subscriptions.activated(row.public, row.hidden)
-        billing.schedule(draft, draft.move(row, public))
+    if row.status == "trialing" and parse_iso(row["trial_end"]) <= draft.now:
+        billing.schedule(draft, draft.move(subscriptions.activated(row)))
 
 
 def renew(draft: Draft, row: Row) -> None:
     """The order of the next period is created, unless the subscription is about to end, and a card
     is charged.
     """
-    public, hidden = row.public, row.hidden
-    if (
-        public["status"] != "active"
-        or public["cancel_at_period_end"]
-        or hidden["renewal_order"] is not None
-    ):
+    if row.status != "active" or row["cancel_at_period_end"] or row["renewal_order"] is not None:
         return
-    if subscriptions.has_dispute(hidden) or subscriptions.renewal_at(row) > draft.now:
+    if subscriptions.has_dispute(row) or subscriptions.renewal_at(row) > draft.now:
         return
     order = renewal_order(draft, row, "renewal_due")
-    if public["paymentMethod"] == subscriptions.CHARGED:
+    if row["paymentMethod"] == subscriptions.CHARGED:
         _charge(draft, order)
 
 
@@ -48,18 +41,17 @@ def end_period(draft: Draft, row: Row) -> None:
 
     Raises Conflict.
     """
-    public, hidden = row.public, row.hidden
-    if public["status"] != "active":
+    if row.status != "active":
         return
-    waits = subscriptions.has_dispute(hidden) and not public["cancel_at_period_end"]
-    if subscriptions.period_end(hidden) > draft.now or waits:
-        if len(hidden["paid_by"]) > 1 and hidden["ends"][0] <= draft.now:
-            draft.update(row, *subscriptions.rolled(public, hidden))
-    elif public["cancel_at_period_end"]:
+    ends = row["cancel_at_period_end"]
+    waits = subscriptions.has_dispute(row) and not ends
+    if subscriptions.period_end(row) > draft.now or waits:
+        if len(row["paid_by"]) > 1 and row["ends"][0] <= draft.now:
+            draft.put(subscriptions.rolled(row))
+    elif ends:
         billing.end_subscription(draft, row, "canceled")
     else:
-        move(draft.lifecycle("Subscription"), public["status"], "past_due")
-        billing.schedule(draft, draft.move(row, public | {"status": "past_due"}))
+        billing.schedule(draft, draft.move(row.changed({"status": "past_due"})))
 
 
 def end_grace(draft: Draft, row: Row) -> None:
@@ -72,33 +64,32 @@ def charge_again(draft: Draft, row: Row) -> None:
     """A card was declined: another renewal order is charged, if an attempt is due now and the last
     order is closed.
     """
-    if not _is_late(row) or row.public["paymentMethod"] != subscriptions.CHARGED:
+    if not _is_late(row) or row["paymentMethod"] != subscriptions.CHARGED:
         return
     # past due since it was not paid
-    last = draft.get("orders", row.hidden["renewal_order"])
+    last = draft.get("orders", row["renewal_order"])
     is_due = draft.now in subscriptions.attempts(row)
-    is_new = parse_iso(last.public["createdAt"]) == draft.now
-    if is_due and not closing.is_payable(draft, last) and not is_new:
+    is_new = parse_iso(last["createdAt"]) == draft.now
+    if is_due and not draft.is_in(last, "payable") and not is_new:
         _charge(draft, renewal_order(draft, row))
 
 
 def end_suspension(draft: Draft, row: Row) -> None:
     """The project is active again: everything is due later by the time of its suspension."""
-    if not billing.is_running(draft, row):
+    if not draft.is_in(row, "running"):
         return
-    since = max(_suspended_at(draft, row), parse_iso(row.public["createdAt"]))
-    hidden = subscriptions.reactivated(row.hidden, since, draft.now)
-    postpone(draft, row._replace(hidden=hidden), draft.now - since)
+    since = max(_suspended_at(draft, row), parse_iso(row["createdAt"]))
+    postpone(draft, subscriptions.reactivated(row, since, draft.now), draft.now - since)
 
 
 def _is_late(row: Row) -> bool:
-    return row.status == "past_due" and not subscriptions.has_dispute(row.hidden)
+    return row.status == "past_due" and not subscriptions.has_dispute(row)
 
 
 def _charge(draft: Draft, order: Row) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
     magic = orders.magic_for(order)
-    if closing.is_payable(draft, order) and not magic.refuses:
+    if draft.is_in(order, "payable") and not magic.refuses:
         billing.pay(draft, order)
 
 
@@ -110,34 +101,32 @@ def renewal_order(draft: Draft, row: Row, name: str | None = None) -> Row:
     be paid until the grace is over.
     """
     store = draft.store
-    first = store.orders.get(row.public["orderId"])
-    customer = store.customers.peek(row.public["customerId"])
+    first = store.orders.get(row["orderId"])
+    customer = store.customers.peek(row["customerId"])
     assert customer is not None  # customers are never deleted
-    body = subscriptions.renewal_body(row.public, first.public, first.hidden["metadata"])
-    copy_only = first.hidden["copy_only"] and store.has_copy_only(row.public)
-    buyer = first.public["customer"] if copy_only else as_buyer(customer)
+    copy_only = first["copy_only"] and store.has_copy_only(row)
+    buyer = first["customer"] if copy_only else as_buyer(customer)
     new = orders.NewOrder(
-        body,
+        subscriptions.renewal_body(row, first),
         buyer,
-        row.public["customerId"],
-        row.public["paymentMethod"],
+        row["customerId"],
+        row["paymentMethod"],
         copy_only=copy_only,
         refused=draft.sandbox.origin.declining.get(row.id),
         no_magic=_was_refunded(draft, row, buyer["email"]),
         life=max(0, subscriptions.grace_end(row) - draft.now),
-        due=boleto.closes_at(subscriptions.period_end(row.hidden)),
+        due=boleto.closes_at(subscriptions.period_end(row)),
         subscription_id=row.id,
     )
     order = ordering.place(draft, new)
-    public = row.public | {"lastOrderId": order.id}
-    hidden = row.hidden
     is_early = subscriptions.renewal_at(row) > draft.now
-    if closing.is_payable(draft, order) or not is_early:
-        hidden = hidden | {"renewal_order": order.id}  # else the regular bill is still to come
+    row = row.changed({"lastOrderId": order.id})
+    if draft.is_in(order, "payable") or not is_early:
+        row = row.keeping({"renewal_order": order.id})  # else the regular bill is still to come
     if name is None:
-        draft.update(row, public, hidden)
+        draft.put(row)
     else:
-        draft.move(row, public, hidden, name)
+        draft.move(row, name)
     return order
 
 
@@ -148,7 +137,7 @@ def _was_refunded(draft: Draft, row: Row, email: str) -> bool:
     """
     if orders.magic_of(email).refunds is None:
         return False
-    last = draft.open("orders", row.public["lastOrderId"])
+    last = draft.open("orders", row["lastOrderId"])
     return last is not None and last.status == "refunded"
 
 
@@ -159,28 +148,26 @@ def postpone(draft: Draft, row: Row, wait: int) -> None:
     """Postpone everything that is still to come by `wait` ms, the end of the open order too."""
     if wait:
         ended = subscriptions.grace_end(row)
-        row = draft.update(row, *subscriptions.postponed(row.public, row.hidden, wait))
-        bill = draft.open("orders", row.hidden["renewal_order"])
-        if bill is not None and closing.is_payable(draft, bill):
-            ends = orders.expires_at(bill.public) + subscriptions.grace_end(row) - ended
-            due = boleto.closes_at(subscriptions.period_end(row.hidden))
-            moved = orders.postponed(bill.public, iso(ends), iso(due), iso(draft.now))
-            draft.update(bill, moved)
+        row = draft.put(subscriptions.postponed(row, wait))
+        bill = draft.open("orders", row["renewal_order"])
+        if bill is not None and draft.is_in(bill, "payable"):
+            ends = orders.expires_at(bill) + subscriptions.grace_end(row) - ended
+            due = boleto.closes_at(subscriptions.period_end(row))
+            draft.put(orders.postponed(bill, ends, due, draft.now))
             draft.at(ends, "order.expire", bill.id)
     billing.schedule(draft, row)
 
 
 def resume(draft: Draft, row: Row) -> None:
     """Do not cancel it at the end of the period after all, and set its timers again."""
-    public = subscriptions.resumed(row.public, row.hidden)
-    billing.schedule(draft, draft.update(row, public))
+    billing.schedule(draft, draft.put(subscriptions.resumed(row)))
 
 
 def _suspended_at(draft: Draft, row: Row) -> int:
     """When the project of a subscription was suspended, in ms."""
-    hidden = draft.store.projects.get(row.public["projectId"]).hidden
-    suspended: int = hidden.get("suspended_at", draft.now)  # a contract may call more states paused
-    return suspended
+    project = draft.store.projects.get(row["projectId"])
+    # a contract may call more states paused
+    return int(project.hidden.get("suspended_at", draft.now))
 
 
 # -- disputes: a chargeback of a card, or the MED of a PIX payment
@@ -191,21 +178,18 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
 
     Raises Conflict.
     """
-    legal(draft.lifecycle("Order"), row.status, "disputed")
-    public = payments.disputed(row.public, row.hidden, amount, reason, draft.now)
-    order = draft.move(row, public)
+    legal(draft.lifecycle_of(row), row.status, "disputed")
+    order = draft.move(payments.disputed(row, amount, reason, draft.now))
     paid_for = _subscription_of(draft, row)
-    if paid_for is not None and billing.is_running(draft, paid_for):
-        hidden = subscriptions.disputed(paid_for.hidden, row.id, draft.now)
-        draft.update(paid_for, paid_for.public, hidden)
+    if paid_for is not None and draft.is_in(paid_for, "running"):
+        draft.put(subscriptions.disputed(paid_for, row.id, draft.now))
     return order
 
 
 def win(draft: Draft, row: Row) -> Row:
     """The merchant keeps the money, and the order is paid as before. Raises Conflict."""
-    payments.check_disputed(row.public)
-    legal(draft.lifecycle("Order"), row.status, "paid", "won")
-    order = draft.move(row, payments.won(row.public, row.hidden, draft.now), name="won")
+    payments.check_disputed(row)
+    order = draft.move(payments.won(row, draft.now), "won")
     _release(draft, row)
     return order
 
@@ -215,15 +199,15 @@ def lose(draft: Draft, row: Row) -> Row:
 
     Raises Conflict.
     """
-    payments.check_disputed(row.public)
-    amount = cents(float(row.public["last_transaction"]["disputed_amount"]))
+    payments.check_disputed(row)
+    amount = cents(float(row["last_transaction"]["disputed_amount"]))
     order = billing.give_back(draft, row, amount, "lost")
     _release(draft, row)
     return order
 
 
 def _subscription_of(draft: Draft, order: Row) -> Row | None:
-    return draft.open("subscriptions", order.hidden["subscriptionId"])
+    return draft.open("subscriptions", order["subscriptionId"])
 
 
 def _release(draft: Draft, order: Row) -> None:
@@ -231,13 +215,12 @@ def _release(draft: Draft, order: Row) -> None:
     of the disputes.
     """
     row = _subscription_of(draft, order)
-    if row is None or not subscriptions.has_dispute(row.hidden):
+    if row is None or not subscriptions.has_dispute(row):
         return
-    hidden = subscriptions.released(row.hidden, order.id)
-    released = draft.update(row, row.public, hidden)
-    if subscriptions.has_dispute(hidden) or not billing.is_running(draft, row):
+    released = draft.put(subscriptions.released(row, order.id))
+    if subscriptions.has_dispute(released) or not draft.is_in(row, "running"):
         return
-    begins = max(row.hidden["dispute"]["since"], subscriptions.period_end(hidden))
+    begins = max(row["dispute"]["since"], subscriptions.period_end(row))
     until = draft.now
     if billing.is_project(draft, row, "paused"):
         until = _suspended_at(draft, row)

@@ -4,7 +4,7 @@ events and timers.
 
 from ..contract.lifecycles import Move
 from ..core.clock import parse_iso
-from ..core.record import NO_EXTRAS, Body, Extras, Row, moved_from
+from ..core.record import NO_EXTRAS, Extras, Row, moved_from
 from ..domain.api_keys import state
 from .draft import Draft
 
@@ -12,67 +12,45 @@ CLEARING_PROJECT, CLEARING_PLAN = "project.clear", "plan.clear"
 MOST_DROPPED, MOST_CLEARED = 200, 50  # records of one step
 
 
-def change(
-    draft: Draft,
-    row: Row,
-    public: Body,
-    hidden: Body | None = None,
-    *,
-    extras: Extras = NO_EXTRAS,
-) -> Row:
-    """A record after an update.
+def change(draft: Draft, row: Row, extras: Extras = NO_EXTRAS) -> Row:
+    """A record that an update has changed.
 
     One that changes nothing raises no event and leaves the record as it is.
     """
-    if row.equals(public, row.hidden if hidden is None else hidden):
+    if not row.differs:
         return row
-    changed = draft.update(row, public, hidden)
+    changed = draft.put(row)
     draft.emit_change(changed, "updated", extras)
     return changed
 
 
-def add(
-    draft: Draft, table: str, public: Body, hidden: Body | None = None, project: str | None = None
-) -> Row:
+def add(draft: Draft, new: Row, project: str | None = None) -> Row:
     """A new customer, plan or product. `project` is that of the order which brought a customer."""
-    row = draft.create(table, public, hidden or {})
+    row = draft.put(new)
     draft.emit_change(row, "created", project=project)
     return row
 
 
-def add_project(draft: Draft, public: Body, hidden: Body) -> Row:
-    """A new project."""
-    row = draft.create("projects", public, hidden)
-    draft.emit_move(row, draft.lifecycle("Project").find("new", public["status"]))
-    return row
-
-
-def move_project(draft: Draft, row: Row, moved: Move, reason: str | None = None) -> Row:
-    """A project in its next state."""
-    hidden = hidden_after(draft, row.hidden, moved, reason)
-    project = draft.update(row, row.public | {"status": moved.to}, hidden)
-    project_moved(draft, project, moved)
-    return project
-
-
-def hidden_after(draft: Draft, hidden: Body, moved: Move, reason: str | None = None) -> Body:
-    """The hidden part of a project after a move."""
-    hidden = hidden | {"reason": reason}
-    if moved.to in draft.states("Project", "paused"):
-        hidden |= {"suspended_at": draft.now}
-    return hidden
-
-
-def project_moved(draft: Draft, row: Row, moved: Move) -> None:
-    """The events of a project's move, and the job that sees to its orders and subscriptions before
-    anything else.
+def change_project(draft: Draft, row: Row, moved: Move | None, reason: str | None = None) -> Row:
+    """A project that an update has changed, and in another state if it moves; a job then sees to
+    its orders and subscriptions before anything else.
     """
-    draft.emit_move(row, moved, "reason")
+    if moved is None:
+        return change(draft, row, moved_from(row.status))
+    paused = draft.states("Project", "paused")
+    project = row.changed({"status": moved.to}, {"reason": reason})
+    if moved.to in paused:
+        project = project.keeping({"suspended_at": draft.now})
+    project = draft.put(project)
+    if row.differs:
+        draft.emit_change(project, "updated", moved_from(row.status))
+    draft.emit_move(project, moved, "reason")
     # before it is closed: what the suspension owes comes first
-    if moved.from_ in draft.states("Project", "paused"):
+    if moved.from_ in paused:
         draft.at(draft.now, "project.reopen", row.id)
     if moved.to == "archived":
         draft.at(draft.now, "project.close", row.id)
+    return project
 
 
 def clear_project(draft: Draft, project_id: str) -> None:
@@ -89,31 +67,32 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
     """Take a plan that is deleted out of products, of many some now and the others at once."""
     rows = draft.store.products.rows_of("plans", plan_id)
     for row in draft.some(rows, CLEARING_PLAN, plan_id, MOST_CLEARED):
-        left = [ident for ident in row.public["planIds"] if ident != plan_id]
-        draft.update(row, row.public | {"planIds": left})
+        left = [ident for ident in row["planIds"] if ident != plan_id]
+        draft.put(row.changed({"planIds": left}))
 
 
-def add_key(draft: Draft, public: Body, hidden: Body) -> None:
+def add_key(draft: Draft, new: Row) -> None:
     """A new API key, and the timer that ends it."""
-    row = draft.create("api_keys", public, hidden)
-    key_moved(draft, row, "new", state(public, draft.now))
-    _expire_later(draft, public)
+    row = draft.put(new)
+    key_moved(draft, row, "new", state(row, draft.now))
+    _expire_later(draft, row)
 
 
-def change_key(draft: Draft, row: Row, public: Body, hidden: Body) -> Row:
-    """An API key after an update."""
-    before = state(row.public, draft.now)
-    key = change(draft, row, public, hidden, extras=moved_from(before))
-    if before == "active" and state(public, draft.now) == "expired":
+def change_key(draft: Draft, row: Row) -> Row:
+    """An API key that an update has changed."""
+    was = row.before or row
+    before = state(was, draft.now)
+    key = change(draft, row, moved_from(before))
+    if before == "active" and state(row, draft.now) == "expired":
         key_moved(draft, key, "active", "expired")
-    if public["expires_at"] != row.public["expires_at"]:
-        _expire_later(draft, public)
+    if row["expires_at"] != was["expires_at"]:
+        _expire_later(draft, row)
     return key
 
 
 def drop_key(draft: Draft, row: Row) -> None:
     """An API key is deleted."""
-    key_moved(draft, row, state(row.public, draft.now), "deleted")
+    key_moved(draft, row, state(row, draft.now), "deleted")
     draft.drop(row)
 
 
@@ -122,7 +101,7 @@ def key_moved(draft: Draft, row: Row, from_: str, to: str) -> None:
     draft.emit_move(row, draft.lifecycle("ApiKey").find(from_, to))
 
 
-def _expire_later(draft: Draft, public: Body) -> None:
+def _expire_later(draft: Draft, row: Row) -> None:
     """A key whose end is to come gets a timer."""
-    if public["expires_at"] is not None and parse_iso(public["expires_at"]) > draft.now:
-        draft.at(parse_iso(public["expires_at"]), "api_key.expire", public["id"])
+    if row["expires_at"] is not None and parse_iso(row["expires_at"]) > draft.now:
+        draft.at(parse_iso(row["expires_at"]), "api_key.expire", row.id)

@@ -61,7 +61,10 @@ def newest(
     For the webhook of a project, only records of that project are used: its keys see no others.
     """
     table = table_of(draft.store, entry)
-    if table is None or (project_id is not None and not _has_projects(table)):
+    if table is None:
+        return []
+    of_projects = table.name == "projects" or "projectId" in table.views.parts
+    if project_id is not None and not of_projects:
         return []
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
     field, states = "", list[str]()
@@ -78,7 +81,3 @@ def newest(
         if found:
             return found
     return []
-
-
-def _has_projects(table: Table) -> bool:
-    return table.name == "projects" or "projectId" in table.views.parts

@@ -14,7 +14,7 @@ from ..contract.schema import Schemas
 from ..core.clock import Clock, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken
-from ..core.record import Body, Row
+from ..core.record import Body, Record, Row, place
 from ..core.slices import Sliced, at_once
 from ..core.timers import Timers
 from .fault_rules import Faults
@@ -58,12 +58,11 @@ class Rules:
     settings: SandboxSettings
     secret: bytes = field(repr=False)
 
-    def new(self, schema: str, ident: str, at: int) -> Body:
-        """A record of a schema that is made at an instant (ms), with the contract's defaults."""
-        record, made = self.defaults[schema] | {"id": ident}, iso(at)
-        for name in CREATION & record.keys():
-            record[name] = made
-        return record
+    def new(self, table: str, ident: str, at: int) -> Row:
+        """A record of a table that is made at an instant (ms), with the contract's defaults."""
+        public = self.defaults[self.layout.tables[table].schema] | {"id": ident}
+        public |= dict.fromkeys(CREATION & public.keys(), iso(at))
+        return Row(table, Record(ident, place(at, ident), 0, b"", b""), public, {})
 
 
 @dataclass(slots=True)

@@ -162,21 +162,21 @@ def run(sandbox: Sandbox, timer: Timer, now: int) -> Step | None:
 
 
 def _expire(draft: Draft, row: Row) -> None:
-    if row.hidden["renewal"]:  # it waits with its subscription
-        renewed = draft.open("subscriptions", row.hidden["subscriptionId"])
-        if renewed is not None and subscriptions.has_dispute(renewed.hidden):
+    if row["renewal"]:  # it waits with its subscription
+        renewed = draft.open("subscriptions", row["subscriptionId"])
+        if renewed is not None and subscriptions.has_dispute(renewed):
             return
         if billing.is_project(draft, row, "paused"):
             return
-    if orders.expires_at(row.public) <= draft.now:
+    if orders.expires_at(row) <= draft.now:
         closing.expire(draft, row)
 
 
 def _expire_key(draft: Draft, subject: str) -> None:
     row = draft.open("api_keys", subject)
-    if row is None or not row.public["is_active"] or state(row.public, draft.now) != "expired":
+    if row is None or not row["is_active"] or state(row, draft.now) != "expired":
         return
-    key = draft.update(row, row.public | {"is_active": False})
+    key = draft.put(row.changed({"is_active": False}))
     resources.key_moved(draft, key, "active", "expired")
 
 
@@ -186,7 +186,7 @@ def _call_off(draft: Draft, subject: str) -> None:
     states = draft.states("WebhookLogEntry", "open")
     waiting = _rows_in(table, "webhookId", subject, states)
     for row in draft.some(waiting, CALLING_OFF, subject, MOST_CHANGED):
-        draft.update(row, row.public | {"status": "canceled", "next_attempt_at": None})
+        draft.put(row.changed({"status": "canceled", "next_attempt_at": None}))
 
 
 def _close_project(draft: Draft, subject: str) -> None:
@@ -202,22 +202,16 @@ def _close_project(draft: Draft, subject: str) -> None:
         billing.end_later(draft, row)
 
 
-def _reopen_project(draft: Draft, subject: str) -> None:
-    """The project is no longer suspended: each of its subscriptions is resumed."""
-    _resume_after(draft, subject, 0)
-
-
 def _go_on_reopening(draft: Draft, subject: str) -> None:
     """The subscriptions of the project after this one."""
-    record = draft.store.subscriptions.find(subject)
-    if record is not None:
-        row = draft.store.subscriptions.parse(record)
-        _resume_after(draft, row.public["projectId"], record.key)
+    row = draft.open("subscriptions", subject)
+    if row is not None:
+        _reopen_project(draft, row["projectId"], row.record.key)
 
 
-def _resume_after(draft: Draft, project_id: str, key: int) -> None:
-    """Resume the running subscriptions of a project after that of a key; of many some now, and the
-    others at once.
+def _reopen_project(draft: Draft, project_id: str, key: int = 0) -> None:
+    """The project is no longer suspended: its running subscriptions are resumed, those after that
+    of a key; of many some now, and the others at once.
     """
     table, running = draft.store.subscriptions, draft.states("Subscription", "running")
     buckets = [table.bucket("projectId+status", (project_id, state)) for state in running]

@@ -61,7 +61,7 @@ def get_merchant_by_public_key(work: Work, public_key: str) -> Reply:
         key = store.api_keys.open(store.api_keys.holder("public_key", public_key) or "")
         if key is None:
             continue
-        if rules.state(key.public, work.now) != "active":
+        if rules.state(key, work.now) != "active":
             break
         merchant = {
             "id": store.merchant.id,
@@ -91,17 +91,16 @@ def create_api_key(work: Work, body: Body) -> Reply:
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
     halves = (public_key, private_key)
-    public, hidden = rules.new_key(draft.new("ApiKey"), body, halves, projects, work.now)
-    hidden["user_id"] = work.who.identity.subject
-    resources.add_key(draft, public, hidden)
+    key = rules.new_key(draft.new("api_keys"), body, halves, projects, work.now)
+    resources.add_key(draft, key.keeping({"user_id": work.who.identity.subject}))
     sandboxes = work.sandboxes
     # a copy in which a request is tried leaves no trace
     if sandboxes.find(work.sandbox.name) is work.sandbox:
-        sandboxes.add_keys(work.sandbox.name, (hidden["digest"], public_key))
+        sandboxes.add_keys(work.sandbox.name, (key["digest"], public_key))
     answer = reply.message(
-        "API key created.", api_key={**public, "private_key": private_key}, warning=WARNING
+        "API key created.", api_key={**key.public, "private_key": private_key}, warning=WARNING
     )
-    return answer.created(work, f"/api-keys/{public['id']}")
+    return answer.created(work, f"/api-keys/{key.id}")
 
 
 def update_api_key(work: Work, ident: str, body: Body) -> Reply:
@@ -111,8 +110,8 @@ def update_api_key(work: Work, ident: str, body: Body) -> Reply:
     if "allowed_projects" in body:
         projects = _projects(work, body["allowed_projects"])
     work.trace.warn(rules.warnings(body, work.now))
-    public, hidden = rules.changed_key(row, body, projects, work.now)
-    return shown(work, resources.change_key(work.draft, row, public, hidden), "API key updated.")
+    changed = rules.changed_key(row, body, projects, work.now)
+    return shown(work, resources.change_key(work.draft, changed), "API key updated.")
 
 
 def delete_api_key(work: Work, ident: str) -> Reply:

@@ -17,11 +17,12 @@ async def list_customers(work: Work, query: Body) -> Reply:
 
 
 def create_customer(work: Work, body: Body) -> Reply:
-    public = rules.changed_customer(work.draft.new("Customer"), body)
+    customer = rules.changed_customer(work.draft.new("customers"), body)
     projects = work.who.projects
-    hidden = None if projects is None else {"made_by": restriction(projects)}
-    row = resources.add(work.draft, "customers", public, hidden)
-    work.trace.warn(warnings_for(public["phones"], public["address"]))
+    if projects is not None:
+        customer = customer.keeping({"made_by": restriction(projects)})
+    row = resources.add(work.draft, customer)
+    work.trace.warn(warnings_for(customer["phones"], customer["address"]))
     return shown(work, row, "Customer created.").created(work, f"/v2/customers/{row.id}")
 
 
@@ -32,10 +33,10 @@ def get_customer(work: Work, ident: str) -> Reply:
 def update_customer(work: Work, ident: str, body: Body) -> Reply:
     """Absent fields stay, maps are replaced whole."""
     row = work.store.customers.parse(_found(work, ident))
-    public = rules.changed_customer(row.public, body)
-    row = resources.change(work.draft, row, public)
+    changed = rules.changed_customer(row, body)
+    row = resources.change(work.draft, changed)
     if "phones" in body or "address" in body:
-        work.trace.warn(warnings_for(public["phones"], public["address"]))
+        work.trace.warn(warnings_for(changed["phones"], changed["address"]))
     return shown(work, row, "Customer updated.")
 
 

@@ -80,5 +80,5 @@ def _customer(work: Work, buyer: Body, project_id: str) -> str:
     """
     body, left_out = customer_rules.from_buyer(buyer)
     work.trace.warn((*left_out, *warnings_for(body["phones"], body["address"])))
-    public = customer_rules.changed_customer(work.draft.new("Customer"), body)
-    return resources.add(work.draft, "customers", public, project=project_id).id
+    customer = customer_rules.changed_customer(work.draft.new("customers"), body)
+    return resources.add(work.draft, customer, project=project_id).id

@@ -15,10 +15,10 @@ async def list_plans(work: Work, query: Body) -> Reply:
 
 
 def create_plan(work: Work, body: Body) -> Reply:
-    public = rules.new_plan(work.draft.new("Plan"), body)
+    plan = rules.new_plan(work.draft.new("plans"), body)
     work.trace.warn(rules.plan_warnings(body))
-    rules.check_open(work.project_named(public["projectId"]), "projectId")
-    row = resources.add(work.draft, "plans", public)
+    rules.check_open(work.project_named(plan["projectId"]), "projectId")
+    row = resources.add(work.draft, plan)
     return shown(work, row, "Plan created.").created(work, f"/v2/plans/{row.id}")
 
 
@@ -29,10 +29,10 @@ def get_plan(work: Work, ident: str) -> Reply:
 
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
-    public = rules.changed_plan(row.public, body, work.store.running("planId", ident))
-    row = resources.change(work.draft, row, public)
+    plan = rules.changed_plan(row, body, work.store.running("planId", ident))
+    changed = resources.change(work.draft, plan)
     work.trace.warn(rules.plan_warnings(row.public | body))
-    return shown(work, row, "Plan updated.")
+    return shown(work, changed, "Plan updated.")
 
 
 async def delete_plan(work: Work, ident: str) -> Reply:

@@ -1,6 +1,6 @@
 """Products: what a member gets access to."""
 
-from ..core.record import Body
+from ..core.record import Body, Row
 from ..domain import projects as rules
 from ..domain.lifecycle import known_ids
 from ..engine import resources
@@ -19,11 +19,11 @@ async def list_products(work: Work, query: Body) -> Reply:
 
 
 def create_product(work: Work, body: Body) -> Reply:
-    public = rules.new_product(work.draft.new("Product"), body)
-    project = work.project_named(public["projectId"])
-    public["planIds"] = _plans(work, public)
+    product = rules.new_product(work.draft.new("products"), body)
+    project = work.project_named(product["projectId"])
+    product = product.changed({"planIds": _plans(work, product)})
     rules.check_open(project, "projectId")
-    row = resources.add(work.draft, "products", public)
+    row = resources.add(work.draft, product)
     return shown(work, row, "Product created.").created(work, f"/v2/products/{row.id}")
 
 
@@ -34,11 +34,11 @@ def get_product(work: Work, ident: str) -> Reply:
 
 def update_product(work: Work, ident: str, body: Body) -> Reply:
     row = work.open_allowed("products", ident, "product")
-    public = row.public | body
+    product = row.changed(body)
     if "planIds" in body:
-        public["planIds"] = _plans(work, public)
-    rules.check_open(work.project_named(public["projectId"]), "projectId")
-    return shown(work, resources.change(work.draft, row, public), "Product updated.")
+        product = product.changed({"planIds": _plans(work, product)})
+    rules.check_open(work.project_named(product["projectId"]), "projectId")
+    return shown(work, resources.change(work.draft, product), "Product updated.")
 
 
 def delete_product(work: Work, ident: str) -> Reply:
@@ -49,8 +49,8 @@ def delete_product(work: Work, ident: str) -> Reply:
     return reply.message("Product deleted.")
 
 
-def _plans(work: Work, public: Body) -> list[str]:
+def _plans(work: Work, product: Row) -> list[str]:
     def is_of_project(ident: str) -> bool:
-        return bool((work.store.plans.peek(ident) or {}).get("projectId") == public["projectId"])
+        return bool((work.store.plans.peek(ident) or {}).get("projectId") == product["projectId"])
 
-    return known_ids("planIds", "plan", public["planIds"], is_of_project)
+    return known_ids("planIds", "plan", product["planIds"], is_of_project)

@@ -4,7 +4,7 @@ from ..contract.formats import end_of_range
 from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso_or_none
 from ..core.problem import Forbidden
-from ..core.record import Body, Row, moved_from
+from ..core.record import Body, Row
 from ..core.slices import Sliced
 from ..domain import projects as rules
 from ..domain.lifecycle import move
@@ -28,9 +28,9 @@ def create_project(work: Work, body: Body) -> Reply:
     if work.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
-    blank = work.draft.new("Project")
-    public, hidden = rules.new_project(blank, body, work.who.identity.subject)
-    row = resources.add_project(work.draft, public, hidden)
+    blank = work.draft.new("projects")
+    project = rules.new_project(blank, body, work.who.identity.subject)
+    row = work.draft.move(project)
     return shown(work, row, "Project created.").created(work, f"/v2/projects/{row.id}")
 
 
@@ -41,17 +41,8 @@ def get_project(work: Work, ident: str) -> Reply:
 def update_project(work: Work, ident: str, body: Body) -> Reply:
     """A status in the body takes the same moves as the actions."""
     row = _open(work, ident)
-    public, hidden, moved = rules.changed_project(row, body, work.lifecycle("Project"))
-    before = row.status
-    same = row.equals(public | {"status": before}, hidden)
-    if moved is not None:
-        hidden = resources.hidden_after(work.draft, hidden, moved)
-    if not same or moved is not None:
-        row = work.draft.update(row, public, hidden)
-    if not same:
-        work.draft.emit_change(row, "updated", moved_from(before))
-    if moved is not None:
-        resources.project_moved(work.draft, row, moved)
+    changed, moved = rules.changed_project(row, body, work.lifecycle("Project"))
+    row = resources.change_project(work.draft, changed, moved)
     return shown(work, row, "Project updated.")
 
 
@@ -156,5 +147,5 @@ def _move(work: Work, ident: str, to: str, body: Body) -> Reply:
     row = _open(work, ident)
     moved = move(work.lifecycle("Project"), row.status, to)
     if moved is not None:
-        row = resources.move_project(work.draft, row, moved, body.get("reason"))
+        row = resources.change_project(work.draft, row, moved, body.get("reason"))
     return shown(work, row, f"Project {to}.")

@@ -24,22 +24,23 @@ async def list_webhooks(work: Work, query: Body) -> Reply:
     """`event` keeps those that listen to that type."""
     wanted = query_of(work, "webhooks", query, handled=("event",))
     if "event" in query:
-        wanted.where = lambda row: rules.listens(row.public["events"], query["event"])
+        parse, event = work.store.webhooks.parse, query["event"]
+        wanted.where = lambda record: rules.listens(parse(record)["events"], event)
     return await lists.listed(work, "webhooks", wanted, "Webhooks retrieved.")
 
 
 def create_webhook(work: Work, body: Body) -> Reply:
-    blank, key = work.draft.new("Webhook"), new_key(work.draft.ids.secret_bytes())
-    public, hidden = rules.new_webhook(blank, body, key)
-    _check_project(work, public["projectId"])
+    blank, key = work.draft.new("webhooks"), new_key(work.draft.ids.secret_bytes())
+    webhook = rules.new_webhook(blank, body, key)
+    _check_project(work, webhook["projectId"])
     rules.check_room(len(work.store.webhooks))
     if work.request.is_foreign:
-        hidden[rules.ABROAD] = True
-    work.draft.create("webhooks", public, hidden)  # it raises no event
+        webhook = webhook.keeping({rules.ABROAD: True})
+    work.draft.put(webhook)  # it raises no event
     answer = reply.message(
-        "Webhook created.", webhook=public | {"signing_key": key}, warning=WARNING
+        "Webhook created.", webhook=webhook.public | {"signing_key": key}, warning=WARNING
     )
-    return answer.created(work, f"/v2/webhooks/{public['id']}")
+    return answer.created(work, f"/v2/webhooks/{webhook.id}")
 
 
 def list_webhook_events(work: Work) -> Reply:
@@ -64,17 +65,16 @@ def get_webhook(work: Work, ident: str) -> Reply:
 def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     """Switching it off calls off its open deliveries."""
     row = _open(work, ident)
-    public = rules.changed_webhook(row.public, body)
+    changed = rules.changed_webhook(row, body)
     if "projectId" in body:
-        _check_project(work, public["projectId"])
-    hidden = row.hidden
-    if public["url"] != row.public["url"]:
-        hidden = hidden | {rules.ABROAD: work.request.is_foreign}
-    if not row.equals(public, hidden):
-        row = work.draft.update(row, public, hidden)
-        if not public["is_active"]:
+        _check_project(work, changed.public["projectId"])
+    if changed.public["url"] != row.public["url"]:
+        changed = changed.keeping({rules.ABROAD: work.request.is_foreign})
+    if changed.differs:
+        changed = work.draft.put(changed)
+        if not changed.public["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
-    return shown(work, row, "Webhook updated.")
+    return shown(work, changed, "Webhook updated.")
 
 
 def delete_webhook(work: Work, ident: str) -> Reply:
@@ -91,7 +91,7 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     key = new_key(work.draft.ids.secret_bytes())
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
-    work.draft.update(row, public, hidden)
+    work.draft.put(row.replaced(public, hidden))
     return reply.message(
         "Signing key regenerated.",
         webhook=public | {"signing_key": key},
@@ -130,7 +130,7 @@ async def list_webhook_logs(work: Work, query: Body) -> Reply:
 
 def get_webhook_log(work: Work, ident: str) -> Reply:
     row = _open_log(work, ident)
-    return reply.message("Delivery retrieved.", log=deliveries.shown_log(row.public, row.hidden))
+    return reply.message("Delivery retrieved.", log=deliveries.shown_log(row))
 
 
 async def retry_webhook(work: Work, ident: str) -> Reply:
@@ -160,8 +160,8 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
     )
     await do_due(work.sandbox, work.sandboxes.worker)
     work.work_for(work.sandbox.store_of(work.who.identity.merchant_id))
-    public, hidden = conclude(work.draft, attempt, outcome, trigger)
-    return reply.message("Delivery attempted.", log=deliveries.shown_log(public, hidden))
+    tried = conclude(work.draft, attempt, outcome, trigger)
+    return reply.message("Delivery attempted.", log=deliveries.shown_log(tried))
 
 
 def _open(work: Work, ident: str) -> Row:

@@ -49,7 +49,7 @@ async def listed(
         if name == "projects":
             query.only("id", *projects)
         elif name == "customers":
-            query.sees = work.sees_customer
+            query.where = lambda record: work.sees_customer(record.id)
         elif "projectId" in table.views.parts:
             query.only("projectId", *projects)
     records, total = await _selected(work, table, query)

@@ -235,6 +235,6 @@ def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
 def _clashes(table: Table) -> Iterator[str]:
     for row in table.all_rows():
         for name, extract in table.extracts.items():
-            value = extract(row.public, row.hidden)
+            value = extract(row)
             if value is not None and table.unique[name].get(value) != row.id:
                 yield f"{table.name} {row.id}: {name} is that of another record"

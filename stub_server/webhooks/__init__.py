@@ -7,6 +7,6 @@ courier alone has queues, and what is under way; nothing of that is state.
 
 Imports `engine` and above. Begin with `courier.py`, then `posting.py` (one attempt), `sender.py`
 and `network.py` (how it leaves), `advancing.py` (what controls ask) and `inbox.py`.
-`receiver_rules.py` judges a receiver: each rule is one function; `receiver.py` sends and watches,
+`receiver_rules.py` judges a receiver: each rule is one method; `receiver.py` sends and watches,
 `effects.py` is what it sees, `sample_events.py` has what is sent.
 """

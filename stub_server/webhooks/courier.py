@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,11 +15,11 @@ from ..core.slices import BackgroundWorker, Sliced
 from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AttemptOutcome
 from ..domain.webhooks import ABROAD
-from ..engine.attempts import Attempt, disturbance, simulated, wrong_keys
+from ..engine.attempts import Attempt, disturbance, simulated
 from ..engine.fault_rules import BAD_SIGNATURE, DROP, DUPLICATE
 from ..engine.sandbox import SILENT, Sandbox
 from ..engine.scheduler import Fired, do_due
-from .posting import claim_due, claimed_attempt, record, release_parked
+from .posting import claimed_attempt, record, release_parked
 from .sender import Sender
 
 TIMEOUT = 15.0  # seconds of one attempt
@@ -164,14 +164,15 @@ class Courier:
     def _queue(self, sandbox: Sandbox, until: int) -> Sliced[None]:
         release_parked(sandbox)
         queues = self.outbox(sandbox).queues
-        for webhook, timer in claim_due(sandbox, until):
-            if webhook is None:
+        while (timer := sandbox.timers.claim(until)) is not None:
+            entry = sandbox.stores[timer.merchant_id].webhook_logs.peek(timer.subject)
+            if entry is None:  # it has made room for others
                 sandbox.timers.regroup(timer, sandbox.timers.skipped)
-            elif webhook in queues:
-                queues[webhook].append(timer)
+            elif entry["webhookId"] in queues:
+                queues[entry["webhookId"]].append(timer)
             else:
-                queues[webhook] = deque([timer])
-                self.spawn(self._work(sandbox, webhook))
+                queues[entry["webhookId"]] = deque([timer])
+                self.spawn(self._work(sandbox, entry["webhookId"]))
             yield
 
     async def _work(self, sandbox: Sandbox, webhook: str) -> None:
@@ -241,7 +242,7 @@ class Courier:
         if effect.then.get(DROP):
             return AttemptOutcome.lost(effect.delay, effect.label)
         if effect.then.get(BAD_SIGNATURE):
-            delivery = replace(delivery, keys=wrong_keys(delivery.keys))
+            delivery = delivery.forged()
         outcome = await sender.attempt(delivery, timeout)
         if effect.then.get(DUPLICATE):
             await sender.attempt(delivery, timeout)

@@ -171,7 +171,7 @@ def _keys(sandbox: Sandbox, address: str, length: int) -> Iterator[tuple[str, st
     rows: list[Row] = []
     for store in sandbox.stores.values():
         rows += islice(store.webhooks.all_rows(), _MOST_SIGNERS - len(rows))
-    rows.sort(key=lambda row: not row.public["url"].endswith(address))
+    rows.sort(key=lambda row: not row["url"].endswith(address))
     pairs = []
     for row in rows:
         for key in valid_keys(row.hidden, sandbox.clock.now):

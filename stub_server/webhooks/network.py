@@ -8,7 +8,7 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable
 from contextlib import aclosing, suppress
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -104,17 +104,16 @@ async def resolve(host: str, port: int) -> list[str]:
     return await BackgroundWorker().beside(look_up)
 
 
-class _Received(ByteStream):
-    """A connection of which a little is read at once, and only so often: its end is the receiver's
+class _Stream(httpcore2.AsyncNetworkStream, ByteStream):
+    """A connection for httpcore that sends head and body together, and for anyio's TLS.
+
+    A receiver with many connections may answer one, or drop it, before a body that comes later is
+    there. A little is read at once, and only so often: the end of what it sends is the receiver's
     to decide, and TLS may read records for ever that are no answer.
     """
 
     def __init__(self, stream: ByteStream) -> None:
-        self._stream, self._reads = stream, 0
-
-    @property
-    def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
-        return self._stream.extra_attributes
+        self._stream, self._head, self._reads = stream, b"", 0
 
     async def receive(self, max_bytes: int = PIECE) -> bytes:
         """Wait for bytes. Raises anyio.BrokenResourceError."""
@@ -129,24 +128,10 @@ class _Received(ByteStream):
     async def send_eof(self) -> None:
         await self._stream.send_eof()
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-class _Stream(httpcore2.AsyncNetworkStream):
-    """A connection for httpcore that sends head and body together.
-
-    A receiver with many connections may answer one, or drop it, before a body that comes later is
-    there.
-    """
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream, self._head = stream, b""
-
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Wait for bytes. Raises httpcore2.ReadError."""
         try:
-            return await self._stream.receive(max_bytes)
+            return await self.receive(max_bytes)
         except EndOfStream:
             return b""
         except (BrokenResourceError, ClosedResourceError) as error:
@@ -159,7 +144,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
             return
         head, self._head = self._head, b""
         try:
-            await self._stream.send(head + buffer)
+            await self.send(head + buffer)
         except (BrokenResourceError, ClosedResourceError) as error:
             raise httpcore2.WriteError("the connection was reset") from error
 
@@ -175,7 +160,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         """Raises httpcore2.ConnectError."""
         try:
             secured = await TLSStream.wrap(
-                self._stream,
+                self,
                 ssl_context=ssl_context,
                 hostname=server_hostname,
                 standard_compatible=False,
@@ -221,9 +206,9 @@ class Guard(httpcore2.AsyncNetworkBackend):
             raise Failed("blocked" if found else "dns")
         for address in addresses[:-1]:
             with suppress(OSError):
-                return _Stream(_Received(await connect_tcp(address, port)))
+                return _Stream(await connect_tcp(address, port))
         try:
-            return _Stream(_Received(await connect_tcp(addresses[-1], port)))
+            return _Stream(await connect_tcp(addresses[-1], port))
         except OSError as error:
             raise httpcore2.ConnectError("no address accepts") from error
 
@@ -316,9 +301,8 @@ def request_of(delivery: Delivery, headers: HeaderPairs) -> httpcore2.Request:
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     fields = [(b"host", url.netloc), (b"content-length", b"%d" % len(delivery.body))]
     fields += httpx2.Headers(headers, encoding="utf-8").raw
-    if delivery.pieces is None:
-        return httpcore2.Request(delivery.method, target, headers=fields, content=delivery.body)
-    return httpcore2.Request(delivery.method, target, headers=fields, content=delivery.pieces())
+    content = delivery.body if delivery.pieces is None else delivery.pieces()
+    return httpcore2.Request(delivery.method, target, headers=fields, content=content)
 
 
 def _kind(error: BaseException) -> str:

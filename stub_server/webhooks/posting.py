@@ -1,7 +1,5 @@
 """One attempt to deliver: whether it is to be made, and the step it ends with."""
 
-from collections.abc import Iterator
-
 from ..core.timers import SENDING, Timer
 from ..domain.deliveries import AUTOMATIC, AttemptOutcome
 from ..engine.attempts import Attempt, conclude, due_attempt
@@ -14,15 +12,6 @@ from ..engine.deliveries import (
 from ..engine.draft import Draft
 from ..engine.sandbox import Sandbox
 from ..engine.step import Cause
-
-
-def claim_due(sandbox: Sandbox, until: int) -> Iterator[tuple[str | None, Timer]]:
-    """Claim the attempts that are due at an instant or before, in the order of time; each with its
-    webhook's id, None where the delivery has made room for others.
-    """
-    while (timer := sandbox.timers.claim(until)) is not None:
-        entry = sandbox.stores[timer.merchant_id].webhook_logs.peek(timer.subject) or {}
-        yield entry.get("webhookId"), timer
 
 
 def release_parked(sandbox: Sandbox) -> None:

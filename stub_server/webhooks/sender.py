@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from ..core.clock import SECOND, wall_ms
-from ..core.signing import HeaderPairs, signatures, signed_headers
+from ..core.signing import HeaderPairs
 from ..domain.deliveries import AttemptOutcome, Delivery, Failed, error_of, kept_headers
 
 
@@ -34,9 +34,7 @@ class Sender:
         if self.is_mute:
             return AttemptOutcome.lost()
         now = at or wall_ms()
-        timestamp = now // SECOND
-        signature = signatures(delivery.keys, delivery.event_id, timestamp, delivery.body)
-        headers = signed_headers(delivery.event_id, timestamp, signature, delivery.headers)
+        signature, headers = delivery.signed(now)
         begun = perf_counter_ns()
         status: int | None = None
         received: dict[str, str] = {}

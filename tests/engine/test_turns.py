@@ -17,7 +17,6 @@ from stub_server.operations.control import sandbox_personas
 from stub_server.operations.control.sandbox_stream import Place
 from stub_server.server.sandboxes import sandboxes
 from stub_server.server.views import versions
-from stub_server.server.work import Work
 
 from ..support.live import FROZEN
 from ..support.make import card_body, fresh_cpf
@@ -68,7 +67,7 @@ class Shop:
         return found
 
     def busiest(self, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Json) -> int:
-        """How many records are parsed or looked for in the longest turn of a request and of the
+        """How many records are parsed in the longest turn of a request and of the
         jobs that it sets.
         """
         counts, parse = [0], Table.parse
@@ -76,10 +75,6 @@ class Shop:
         def counting(table: Table, record: Record) -> Row:
             counts[-1] += 1
             return parse(table, record)
-
-        def seeing(work: Work, ident: str) -> bool:
-            counts[-1] += 1
-            return bool(ident)
 
         async def beat() -> None:
             while True:
@@ -97,7 +92,6 @@ class Shop:
 
         with monkeypatch.context() as patched:
             patched.setattr(Table, "parse", counting)
-            patched.setattr(Work, "sees_customer", seeing)
             self.inside.run(asked())
         return max(counts)
 
@@ -189,13 +183,6 @@ def test_members_of_a_project_are_read_in_several_turns(
     if to == "activate":
         for old, new in zip(before, members, strict=True):
             assert old["next_billing_at"] < new["next_billing_at"]
-
-
-def test_members_are_searched_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop.join()
-    path = "/v2/subscriptions?search=marina"
-    assert shop.busiest(monkeypatch, "GET", path, {}) < FEW
-    assert MANY == len(shop.counted(path))
 
 
 def test_keys_are_deleted_in_several_turns(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

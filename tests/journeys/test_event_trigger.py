@@ -9,9 +9,7 @@ import pytest
 
 from ..support.contract import document, schemas, violations
 from ..support.make import Json, created, make_customer, make_order
-from ..support.receiver import Receiver
 from ..support.refusal import says
-from .hooks import Hook, drain, verified
 from .steps import done, refused
 
 TYPES = tuple(document().events)
@@ -34,17 +32,6 @@ def test_every_type_can_be_raised_and_fits_its_schema(raised: Raise, type_: str)
     assert type_ == event["type"]
     validator = schemas().compile(document().events[type_]["schema"], request=False)
     assert [] == violations(validator, event)
-
-
-def test_it_is_delivered_signed_and_stands_in_the_log(
-    raised: Raise, control: httpx2.Client, hook: Hook, receiver: Receiver
-) -> None:
-    made = hook(events=["order.*"])
-    event = raised("order.expired")
-    drain(control)
-    (request,) = receiver.requests
-    assert event == verified(request, made["signing_key"])
-    assert event == done(control.get("/events", params={"limit": 1}))["events"][0]
 
 
 def test_where_nothing_is_stored_it_is_about_the_example(

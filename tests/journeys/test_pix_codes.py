@@ -1,11 +1,9 @@
 """Paying by the text of a PIX code, as a bank's app does with what was copied from a checkout."""
 
-import httpx2
 import pytest
 
-from stub_server.domain.brcode import crc16, drawn
+from stub_server.domain.brcode import crc16
 
-from ..support.live import NO_TLS
 from ..support.make import Json
 from .stage import Stage
 from .steps import done, refused
@@ -57,16 +55,6 @@ def test_a_code_that_cannot_be_paid_any_more_is_refused_for_its_order(
     """An order keeps its code when it has ended."""
     order = stage.order(state)
     refused(stage.control.post("/pix/pay", json={"qr_code": code_of(order)}), 409, code)
-
-
-@pytest.mark.parametrize(("form", "media"), [("svg", "image/svg+xml"), ("png", "image/png")])
-def test_the_address_of_its_image_draws_the_code(stage: Stage, form: str, media: str) -> None:
-    """For whoever has the address, without a key."""
-    order = stage.order()
-    address = order["last_transaction"]["qr_code_url"].replace("qr.svg", f"qr.{form}")
-    answer = httpx2.get(address, verify=NO_TLS)
-    assert (200, media) == (answer.status_code, answer.headers["content-type"])
-    assert drawn(code_of(order), form) == answer.content
 
 
 def test_another_amount_is_refused(stage: Stage) -> None:

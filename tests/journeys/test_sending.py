@@ -2,8 +2,6 @@
 than they may go.
 """
 
-import threading
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -14,13 +12,12 @@ from stub_server.domain.deliveries import SCHEDULES
 
 from ..support.live import NOW, Live
 from ..support.make import Json, created
-from ..support.receiver import Receiver, receiving
+from ..support.receiver import Receiver
 from .hooks import (
     CREATED,
     WEBHOOKS,
     Hook,
     advance,
-    arrived,
     clients,
     drain,
     event,
@@ -76,38 +73,6 @@ def test_an_event_arrives_signed(
     assert ["automatic"] == [attempt["trigger"] for attempt in log["attempts"]]
     shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
     assert (shown["last_delivery_status"], shown["last_delivery_at"]) == ("delivered", NOW)
-
-
-def test_an_answer_does_not_wait_for_a_receiver(
-    api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
-) -> None:
-    """While a receiver holds back its answer, requests are answered and another receiver gets what
-    is for it.
-    """
-    receiver.hold = threading.Event()
-    silent = hook(events=CREATED)
-    with receiving() as other:
-        quick = hook(url=other.url, events=CREATED)
-        for _ in range(30):
-            event(api)
-        assert 30 == len(arrived(other, 30))
-        # the outcome of the last one is recorded after it has arrived
-        until = time.monotonic() + 10
-        while {"delivered"} != {
-            log["status"] for log in logs(api, webhookId=quick["id"], limit="100")
-        }:
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        drained = drain(control, wait_seconds=0)
-        assert not drained["complete"]
-        assert 30 == drained["deliveries"]["due"] >= drained["deliveries"]["in_flight"] > 0
-        assert {"pending"} == {log["status"] for log in logs(api, webhookId=silent["id"])}
-        receiver.hold.set()
-        assert drain(control)["complete"]
-    for webhook in (silent, quick):
-        assert {"delivered"} == {
-            log["status"] for log in logs(api, webhookId=webhook["id"], limit="100")
-        }
 
 
 def test_a_failed_delivery_is_tried_again_on_the_sandbox_clock(

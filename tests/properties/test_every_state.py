@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
+from stub_server.core.record import Row
 from stub_server.domain.api_keys import state
 from stub_server.engine.sandbox import Sandbox
 
-from ..support.make import Json
 from ..support.worlds import world
 
 SEEDS = (42, 1, 2)
@@ -19,12 +19,12 @@ TABLES = {
 }  # fmt: skip
 
 
-def state_of(sandbox: Sandbox, schema: str, public: Json) -> str:
-    if schema == "ApiKey":
-        return state(public, sandbox.clock.now)
-    if schema == "Webhook":
-        return "active" if public["is_active"] else "inactive"
-    return str(public["status"])
+def state_of(sandbox: Sandbox, row: Row) -> str:
+    if row.table == "api_keys":
+        return state(row, sandbox.clock.now)
+    if row.table == "webhooks":
+        return "active" if row["is_active"] else "inactive"
+    return row.status
 
 
 def states(sandbox: Sandbox) -> dict[str, Counter[str]]:
@@ -32,7 +32,7 @@ def states(sandbox: Sandbox) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for schema, lifecycle in sandbox.rules.lifecycles.items():
         rows = sandbox.store.tables[TABLES[schema]].all_rows()
-        count = Counter(state_of(sandbox, schema, row.public) for row in rows)
+        count = Counter(state_of(sandbox, row) for row in rows)
         found[schema] = Counter({name: count[name] for name in lifecycle.states})
     return found
 

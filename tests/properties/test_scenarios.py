@@ -212,7 +212,7 @@ def change_order(
 ) -> None:
     """Write an order as no rule would."""
     draft = drafted(sandbox)
-    draft.update(row, public, hidden, is_noted=False)
+    draft.put(row.changed(public, hidden), is_noted=False)
     draft.record()
 
 

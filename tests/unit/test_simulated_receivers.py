@@ -3,14 +3,20 @@
 import pytest
 
 from stub_server.core.clock import DAY, HOUR
-from stub_server.core.record import Body
+from stub_server.core.record import Body, Record, Row
 from stub_server.domain import receivers
 
-HOOK: Body = {
-    "id": "w", "url": "https://example.com/", "is_active": True, "consecutive_failures": 0,
-    "disabled_at": None, "disabled_reason": None,
-    "last_delivery_at": None, "last_delivery_status": None, "updatedAt": "x",
-}  # fmt: skip
+
+def row(ident: str, public: Body, hidden: Body | None = None) -> Row:
+    """A record of an id."""
+    return Row("", Record(ident, 0, 1, b"", b""), public, hidden or {})
+
+
+def webhook(behaviour: str, ident: str = "w", failures: int = 0) -> Row:
+    """A webhook whose receiver behaves so until the sixtieth day."""
+    kept = {"behaviour": behaviour, "gone": DAY, "until": 60 * DAY}
+    public = {"url": "https://example.com/", "consecutive_failures": failures}
+    return row(ident, public, {"receiver": kept})
 
 
 @pytest.mark.parametrize(
@@ -36,16 +42,13 @@ def test_a_flaky_receiver_is_never_disabled_and_comes_back() -> None:
     """It is down until soon after its world has begun; its third failure in a row
     does not happen.
     """
-    kept: Body = {"receiver": {"behaviour": "flaky", "created": 0, "gone": 0, "until": 60 * DAY}}
 
     def status(number: int, count: int, failures: int, at: int) -> int | None:
-        log = {"id": str(number), "attempt_count": count, "max_attempts": 10}
-        return receivers.answer(HOOK | {"consecutive_failures": failures}, kept, log, at).status
+        log = row(str(number), {"attempt_count": count, "max_attempts": 10})
+        return receivers.answer(webhook("flaky", failures=failures), log, at).status
 
-    down = [
-        receivers.answer(HOOK | {"id": str(n)}, kept, {"id": "x", "attempt_count": 0}, 60 * DAY)
-        for n in range(50)
-    ]
+    first = row("x", {"attempt_count": 0})
+    down = [receivers.answer(webhook("flaky", str(n)), first, 60 * DAY) for n in range(50)]
     assert {502, 503, None} == {answer.status for answer in down}
     assert {502, 503} <= receivers.BODIES.keys()
     after_all = [status(n, 3, 0, 60 * DAY + 3 * HOUR + n * HOUR) for n in range(500)]
@@ -57,6 +60,6 @@ def test_a_flaky_receiver_is_never_disabled_and_comes_back() -> None:
 
 
 def test_a_receiver_that_is_gone_says_so_from_then_on() -> None:
-    kept: Body = {"receiver": {"behaviour": "gone", "created": 0, "gone": DAY, "until": 2 * DAY}}
-    log = {"id": "x", "attempt_count": 1}
-    assert [200, 410] == [receivers.answer(HOOK, kept, log, at).status for at in (DAY - 1, DAY)]
+    second = row("x", {"attempt_count": 1})
+    answers = [receivers.answer(webhook("gone"), second, at).status for at in (DAY - 1, DAY)]
+    assert [200, 410] == answers

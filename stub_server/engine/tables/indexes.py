@@ -14,8 +14,8 @@ from ...core.record import Body, Row
 Keys = list[Any]
 Names = tuple[str, ...]
 """Names of members of a record, or of what is derived from one."""
-Derive = Callable[[Body, Body], Body]
-"""(public, hidden) -> what is derived from a record besides its members, by name."""
+Derive = Callable[[Row], Body]
+"""What is derived from a record besides its members, by name."""
 
 
 def insert(keys: Keys, key: Any) -> None:
@@ -176,7 +176,7 @@ def kinds(kind: type[Derived], *names: str) -> dict[str, type[Derived]]:
     return dict.fromkeys(names, kind)
 
 
-def nothing(public: Body, hidden: Body) -> Body:
+def nothing(row: Row) -> Body:
     """Derive nothing: all that is kept are members of the record."""
     return {}
 
@@ -222,8 +222,7 @@ class Views:
         members = {**row.hidden, **row.public}
         for pair, first, second in self.pairs:
             members[pair] = members.get(first), members.get(second)
-        members |= self._derived(row.public, row.hidden)
-        return members
+        return members | self._derived(row)
 
     def take(self, other: Self) -> None:
         """Have a copy of what another one has."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ...core.record import BELOW_INSTANT, Record, Row
+from ...core.record import BELOW_INSTANT, Record
 from ...core.slices import collected, filtered
 from .indexes import Keys, contains
 from .specs import LAST, searched
@@ -25,16 +25,14 @@ Condition = tuple[str, frozenset[Hashable]]
 class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
-    A record meets all `conditions`. `where` tests a parsed record, for tables that stay small, and
-    `sees` an id, where that depends on another table;
+    A record meets all `conditions`. `where` tests a record as it is stored, where no index knows;
     `contains` maps a search text to what it must contain; `between` takes the values of a further
     sort order from inclusive to exclusive (None is open).
     """
 
     conditions: list[Condition] = field(default_factory=list)
     contains: dict[str, str] = field(default_factory=dict)
-    where: Callable[[Row], bool] | None = None
-    sees: Callable[[str], bool] | None = None
+    where: Callable[[Record], bool] | None = None
     between: tuple[str, Any, Any] | None = None
     since: int | None = None
     until: int | None = None
@@ -76,7 +74,7 @@ def _found(table: Table, query: Query) -> Search:
     """What matches, which is remembered until the next write: somebody who turns pages asks the
     same again.
     """
-    if query.contains or query.where is not None or query.sees is not None:
+    if query.contains or query.where is not None:
         return (yield from _find(table, query))
     asked = (
         frozenset(query.conditions),
@@ -104,11 +102,9 @@ def _find(table: Table, query: Query) -> Search:
         keys = keys[bisect_left(keys, max(query.since, 0) << BELOW_INSTANT) :]
     for name, wanted in query.contains.items():
         keys = yield from searched(table.views.parts[name].data, keys, wanted)
-    where, sees = query.where, query.sees
-    if sees is not None:
-        keys = yield from filtered(keys, lambda key: sees(table.rows[key].id))
+    where = query.where
     if where is not None:
-        keys = yield from filtered(keys, lambda key: where(table.parse(table.rows[key])))
+        keys = yield from filtered(keys, lambda key: where(table.rows[key]))
     if query.sort is None:
         return keys
     found = yield from _sorted(table, query.sort, keys)

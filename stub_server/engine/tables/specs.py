@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...contract.schema import Validator
 from ...core.money import cents
-from ...core.record import Body, UniqueKey
+from ...core.record import Body, Row, UniqueKey
 from ...core.slices import Sliced, filtered
 from ...core.text import without_accents
 from .indexes import Derive, Derived, Index, Names, Tags, Texts, Totals, kinds, nothing
 
-Extract = Callable[[Body, Body], Any]
-"""(public, hidden) -> a value of a unique key; None where a record has none."""
+Extract = Callable[[Row], Any]
+"""The value of a unique key that a record has; None where it has none."""
 
 
 # Sorts behind every date-time, and is no text that a record can have: what is sorted by it is last
@@ -115,15 +116,14 @@ def _has(text: str, words: str, numbers: str) -> bool:
 # -- what is derived from records
 
 
-def _of_customer(public: Body, hidden: Body) -> Body:
+def _of_customer(row: Row) -> Body:
     phones = [
-        f"{p['country_code']}{p.get('area_code', '')}{p['number']}"
-        for p in public["phones"].values()
+        f"{p['country_code']}{p.get('area_code', '')}{p['number']}" for p in row["phones"].values()
     ]
-    numbers = unmasked("\0".join((public["document"], *phones)))
-    name = _folded(public["name"])
-    text = f"{numbers}{NUMBERS_END}{_folded(public['email'])}\0{name}"
-    return {"name": name, "search": text, "metadata": _entries(public["metadata"])}
+    numbers = unmasked("\0".join((row["document"], *phones)))
+    name = _folded(row["name"])
+    text = f"{numbers}{NUMBERS_END}{_folded(row['email'])}\0{name}"
+    return {"name": name, "search": text, "metadata": _entries(row["metadata"])}
 
 
 def _entries(metadata: Body) -> tuple[tuple[str, str], ...] | None:
@@ -131,31 +131,31 @@ def _entries(metadata: Body) -> tuple[tuple[str, str], ...] | None:
     return tuple(metadata.items()) or None
 
 
-def _described(public: Body, hidden: Body) -> Body:
+def _described(row: Row) -> Body:
     # No text that is searched for contains the sign between them, so none runs from the one into
     # the other.
-    text = folded(f"{public['name'] or ''}\0{public.get('description') or ''}")
-    return {"name": _folded(public["name"]), "search": text}
+    text = folded(f"{row['name'] or ''}\0{row.public.get('description') or ''}")
+    return {"name": _folded(row["name"]), "search": text}
 
 
-def _of_plan(public: Body, hidden: Body) -> Body:
-    return _described(public, hidden) | {"amount": cents(public["amount"])}
+def _of_plan(row: Row) -> Body:
+    return _described(row) | {"amount": cents(row["amount"])}
 
 
-def _buyer_and_code(public: Body) -> str:
-    customer = public["customer"]
+def _buyer_and_code(row: Row) -> str:
+    customer = row["customer"]
     numbers = unmasked("\0".join((customer["document"], *customer["phones"].values())))
-    texts = (public["code"].lower(), _folded(customer["email"]), _folded(customer["name"]))
+    texts = (row["code"].lower(), _folded(customer["email"]), _folded(customer["name"]))
     return numbers + NUMBERS_END + "\0".join(texts)
 
 
-def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hidden: Body) -> Body:
+def _of_order(payable: Collection[str], kept: Collection[str], row: Row) -> Body:
+    hidden, status = row.hidden, row.status
     project, plan, customer = hidden["projectId"], hidden["planId"], hidden["customerId"]
-    paid, refunded = hidden["paid_cents"], hidden["refunded_cents"]
-    status, is_first = public["status"], not hidden["renewal"]
+    paid, refunded, is_first = hidden["paid_cents"], hidden["refunded_cents"], not hidden["renewal"]
     return {
-        "totalAmount": cents(public["totalAmount"]),
-        "search": _buyer_and_code(public),
+        "totalAmount": cents(row["totalAmount"]),
+        "search": _buyer_and_code(row),
         "metadata": _entries(hidden["metadata"]),
         "gross": (project, "", paid),
         "refunded": (project, "", refunded),
@@ -168,24 +168,23 @@ def _of_order(payable: Collection[str], kept: Collection[str], public: Body, hid
     }
 
 
-def _of_product(public: Body, hidden: Body) -> Body:
-    return _described(public, hidden) | {"plans": frozenset(public["planIds"])}
+def _of_product(row: Row) -> Body:
+    return _described(row) | {"plans": frozenset(row["planIds"])}
 
 
-def _of_subscription(running: Collection[str], public: Body, hidden: Body) -> Body:
-    project, customer, status = public["projectId"], public["customerId"], public["status"]
-    is_running = status in running
-    goes_on = is_running and not public["cancel_at_period_end"]
+def _of_subscription(running: Collection[str], row: Row) -> Body:
+    project, customer, is_running = row["projectId"], row["customerId"], row.status in running
+    goes_on = is_running and not row["cancel_at_period_end"]
     # What an active subscription brings in, and how often: few different ones, so their number by
     # kind is counted.
-    terms = cents(public["amount"]), public["interval"], public["interval_count"]
+    terms = cents(row["amount"]), row["interval"], row["interval_count"]
     return {
         "going_on": project if goes_on else None,
-        "next_billing_at": public["next_billing_at"] or LAST,
+        "next_billing_at": row["next_billing_at"] or LAST,
         "subscribers": (project, customer, 1),
         "active_subscribers": (project, customer, 1) if is_running else None,
-        "plan_subscribers": (public["planId"], customer, 1) if is_running else None,
-        "active_terms": (project, terms, 1) if status == "active" else None,
+        "plan_subscribers": (row["planId"], customer, 1) if is_running else None,
+        "active_terms": (project, terms, 1) if row.status == "active" else None,
     }
 
 
@@ -207,7 +206,7 @@ def table_specs(
             kinds(Index, "is_active") | kinds(Texts, "search"),
             by_name,
             created="created_at",
-            unique={"digest": lambda public, hidden: hidden["digest"]},
+            unique={"digest": itemgetter("digest")},
             live=True,
         ),
         "customers": TableSpec(
@@ -218,7 +217,7 @@ def table_specs(
             | kinds(Texts, "name", "search"),
             by_name,
             # stored without what the key ignores
-            unique={"document": lambda public, hidden: public["document"]},
+            unique={"document": itemgetter("document")},
         ),
         "projects": TableSpec(
             "Project",

@@ -53,8 +53,6 @@ class Store:
         self.tables: dict[str, Table] = {}
         for name, spec in layout.tables.items():
             self.tables[name] = Table(name, spec, layout.checks[spec.schema])
-        # tables that another store reads too: the first write copies
-        self._shared: set[str] = set()
         self._name_tables()
 
     def _name_tables(self) -> None:
@@ -78,28 +76,25 @@ class Store:
         table = self.tables[name]
         if table.is_plain:
             return record.public
-        public = orjson.loads(record.public)
-        now = self._live(table, record.id, public)
+        row = Row(name, record, orjson.loads(record.public), {})
+        now = self.shown_row(row)
         if table.spec.live:
             table.validate(now)
-        return record.public if now is public else encoded(now)
+        return record.public if now is row.public else encoded(now)
 
     def shown_row(self, row: Row) -> Body:
-        """A row's public part with its live members."""
-        return self._live(self.tables[row.table], row.id, row.public)
-
-    def _live(self, table: Table, ident: str, public: Body) -> Body:
-        """A public part with its live members; a mirror of a record that was deleted is as it was
-        last written.
+        """A row's public part with its live members; a mirror of a record that was deleted is as it
+        was last written.
         """
-        if table.spec.live:
-            return public | self.counters(table.name, ident, public)
-        for name in table.spec.mirrors:
+        public, spec = row.public, self.tables[row.table].spec
+        if spec.live:
+            return public | self._counters(row)
+        for name in spec.mirrors:
             now = self.tables[f"{name}s"].peek(public[f"{name}Id"])
             if now is None:
                 continue
             shown = {member: now[member] for member in public[name]}
-            if shown == public[name] or (name == "customer" and self.has_copy_only(public)):
+            if shown == public[name] or (name == "customer" and self.has_copy_only(row)):
                 continue
             public = public | {name: shown}
         return public
@@ -117,7 +112,7 @@ class Store:
                 return True
         return self.customers.is_in(ident, "made_by", [restriction(projects)])
 
-    def has_copy_only(self, subscription: Body) -> bool:
+    def has_copy_only(self, subscription: Row) -> bool:
         """Whether keys of a subscription's project see no more of its customer than what its first
         order says.
         """
@@ -125,19 +120,20 @@ class Store:
         # it is in the same draft, so that the subscription says what it may of the customer
         if order is None:
             return True
-        if not order.hidden["copy_only"]:
+        if not order["copy_only"]:
             return False
         return subscription["customerId"] not in self.orders.members(
             "customers", subscription["projectId"]
         )
 
-    def counters(self, table: str, ident: str, public: Body) -> Body:
+    def _counters(self, row: Row) -> Body:
         """The live members of a record: what other records add up to."""
-        if table == "api_keys":
+        ident = row.id
+        if row.table == "api_keys":
             count, last = self.usage.get(ident, UNUSED)
             return {"usage_count": count, "last_used_at": last or None}
-        if table == "plans":
-            if public["billing_type"] == "one_time":
+        if row.table == "plans":
+            if row["billing_type"] == "one_time":
                 return {"subscribers_count": len(self.orders.members("plan_buyers", ident))}
             return {"subscribers_count": self.running("planId", ident)}
         return {
@@ -209,23 +205,22 @@ class Store:
 
     def replace(self, name: str, before: Row | None, after: Row | None) -> None:
         """Store a version of a table in place of the one before; None where there is none."""
-        if name in self._shared or self.tables[name].readers:
-            self._shared.discard(name)
-            self.tables[name] = self.tables[name].copy()
+        table = self.tables[name]
+        if table.readers:
+            table.readers -= 1
+            table = self.tables[name] = table.copy()
             self._name_tables()
-        self.tables[name].replace(before, after)
+        table.replace(before, after)
 
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""
-        self.tables, self._shared = other.tables, other._shared
-        self.usage, self.unrecorded = other.usage, {}
+        self.tables, self.usage, self.unrecorded = other.tables, other.usage, {}
         self._name_tables()
 
     def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
         """Have these records, and build anew all that is derived from them."""
         for name, table in self.tables.items():
             self.tables[name] = Table(name, table.spec, table.check, rows.get(name))
-        self._shared.clear()
         self._name_tables()
 
     def copy(self) -> "Store":
@@ -233,7 +228,8 @@ class Store:
         twin = Store.__new__(Store)
         twin.merchant, twin._layout = self.merchant, self._layout
         twin.tables = dict(self.tables)
-        self._shared, twin._shared = set(self.tables), set(self.tables)
+        for table in self.tables.values():
+            table.readers += 1
         twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
         twin._name_tables()
         return twin

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ...contract.schema import ContractViolation, Validator
-from ...core.record import Body, Record, Row, UniqueKey, place
+from ...core.record import Body, Record, Row, UniqueKey
 from .indexes import Keys, Views, contains, insert, remove
 from .specs import Extract, TableSpec, UniqueViolation, without_punctuation
 
@@ -55,17 +55,17 @@ def extract_of(key: UniqueKey) -> Extract:
     members, scope = key.members, key.scope
     folds = [_IGNORING[difference] for difference in key.ignores]
 
-    def extract(public: Body, hidden: Body) -> Any:
+    def extract(row: Row) -> Any:
         values: list[Any] = []
         for member in members:
-            value = public.get(member)
+            value = row.public.get(member)
             if value is None:
                 return None
             for fold in folds:
                 value = fold(value)
             values.append(value)
         if scope is not None:
-            values.append(public.get(scope))
+            values.append(row.public.get(scope))
         return values[0] if len(values) == 1 else tuple(values)
 
     return extract
@@ -77,7 +77,8 @@ class Table:
     `order` has the keys of all records, oldest first; `views` is what the spec asks for besides.
     Callers see the records of one that `is_plain` as they are stored. `lists` are the keys that
     queries found; the next write drops them. `size` is how many bytes the records have. `readers`
-    is how many searches have paused: what is written meanwhile goes to a copy.
+    is how many others have it, be it a search that has paused or another store: who writes then
+    leaves it to them and goes on with a copy.
     """
 
     def __init__(
@@ -143,15 +144,11 @@ class Table:
         return found
 
     def keys_with(self, name: str, value: Hashable) -> Keys:
-        """The keys of the records with a value of an index, of a tag, of a unique key or
-        as their `id`.
-        """
+        """The keys of the records with a value of an index, of a tag or of a unique key."""
         if name in self.views.parts:
             return self.bucket(name, value)
-        ident: Any = value if name == "id" else self.holder(name, value)
-        if ident not in self.keys:
-            return []
-        return [self.keys[ident]]
+        ident = self.holder(name, value)
+        return [] if ident is None else [self.keys[ident]]
 
     def count(self, index: str, value: Hashable) -> int:
         """How many records have this value in an index."""
@@ -198,24 +195,19 @@ class Table:
                 f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
             )
 
-    def prepare(
-        self, ident: str, public: Body, hidden: Body, before: Row | None, now: int
-    ) -> Record:
-        """Check a new version against the contract and the unique keys, and write its bytes.
-
-        `now` is when a record without a version before is created, in ms, as its public part says.
+    def prepare(self, row: Row) -> Row:
+        """Check a new or changed record against the contract and the unique keys, and write its
+        bytes: the next version.
         """
-        self.validate(public)
+        self.validate(row.public)
         for name, extract in self.extracts.items():
-            value = extract(public, hidden)
+            value = extract(row)
             holder = None if value is None else self.unique[name].get(value)
-            if holder is not None and holder != ident:
+            if holder is not None and holder != row.id:
                 raise UniqueViolation(self.spec, name, value, holder)
-        if before is None:
-            key, version = place(now, ident), 1
-        else:
-            key, version = before.record.key, before.record.version + 1
-        return Record(ident, key, version, encoded(public), encoded(hidden))
+        ident, key, version, _, _ = row.record
+        record = Record(ident, key, version + 1, encoded(row.public), encoded(row.hidden))
+        return Row(self.name, record, row.public, row.hidden)
 
     def replace(self, before: Row | None, after: Row | None) -> None:
         """Replace a version by the next one: a record without one before is new, one without one
@@ -240,8 +232,8 @@ class Table:
         """Give a record the unique values that it has now."""
         for name, extract in self.extracts.items():
             owners = self.unique[name]
-            old = before and extract(before.public, before.hidden)
-            value = after and extract(after.public, after.hidden)
+            old = before and extract(before)
+            value = after and extract(after)
             # else another record has taken it in the same step
             if old != value and owners.get(old) == ident:
                 del owners[old]

@@ -8,8 +8,7 @@ from ...domain.deliveries import Delivery
 from ...domain.webhooks import ABROAD, listens, valid_keys
 from ...server.work import Work
 from ...webhooks.effects import Effects
-from ...webhooks.receiver import Session
-from ...webhooks.receiver_rules import certify
+from ...webhooks.receiver_rules import Certification
 from ...webhooks.sample_events import Samples
 from ...webhooks.sender import Sender
 from .named import open_referred
@@ -47,7 +46,7 @@ async def certify_receiver(work: Work, body: Body) -> Body:
         watched = Effects(body["effects"], sender)
     server.underway.certifying.add(sandbox.name)
     try:
-        report = await certify(Session(sandbox, target, sender, samples, effects=watched))
+        report = await Certification(sandbox, target, sender, samples, effects=watched).report()
     finally:
         server.underway.certifying.discard(sandbox.name)
     about = {"sandbox": sandbox.name, "url": target.url, "event_type": event_type}

@@ -127,9 +127,9 @@ def _shown(work: Work, row: Row, **more: str) -> Body:
 def _allowed(work: Work, row: Row) -> list[str]:
     """The controls that can move an order on now."""
     allowed = work.lifecycle("Order").controls(row.status)
-    is_over = row.status == "expired" and not payments.can_be_late(row.public, work.now)
+    is_over = row.status == "expired" and not payments.can_be_late(row, work.now)
     if is_over and "pay" in allowed:
         allowed.remove("pay")
-    if "dispute" in allowed and not payments.can_be_disputed(row.public, row.hidden, work.now):
+    if "dispute" in allowed and not payments.can_be_disputed(row, work.now):
         allowed.remove("dispute")
     return allowed

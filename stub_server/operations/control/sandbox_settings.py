@@ -26,5 +26,5 @@ def set_behaviour(work: Work, ident: str, body: Body) -> Body:
     if body["payment"] is not None:
         behaviour = {"payment": body["payment"], "times": body.get("times")}
         hidden["behaviour"] = behaviour
-    work.draft.update(row, row.public, hidden)
+    work.draft.put(row.replaced(row.public, hidden))
     return behaviour

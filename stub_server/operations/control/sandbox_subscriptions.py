@@ -4,7 +4,7 @@ from ...core.problem import Conflict
 from ...core.record import Body, Row
 from ...domain.lifecycle import refused
 from ...domain.subscriptions import has_dispute
-from ...engine import billing, closing, renewals
+from ...engine import billing, renewals
 from ...server.work import Work
 from .named import open_named
 
@@ -15,7 +15,7 @@ def cancel_subscription(work: Work, ident: str, body: Body) -> Body:
     if not body.get("at_period_end", False):
         billing.end_subscription(work.draft, row, "canceled")
         return _shown(work, row.id)
-    if not billing.is_running(work.draft, row) and status != "canceled":
+    if not work.draft.is_in(row, "running") and status != "canceled":
         raise refused(work.lifecycle("Subscription"), status, "canceled")
     if status != "canceled" and not row.public["cancel_at_period_end"]:
         billing.end_later(work.draft, row)
@@ -25,7 +25,7 @@ def cancel_subscription(work: Work, ident: str, body: Body) -> Body:
 def resume_subscription(work: Work, ident: str) -> Body:
     """Its renewal order follows at once if it is time for one."""
     row = _open(work, ident)
-    if not row.public["cancel_at_period_end"] or not billing.is_running(work.draft, row):
+    if not row.public["cancel_at_period_end"] or not work.draft.is_in(row, "running"):
         message = "The subscription is not set to be canceled at the end of its period."
         raise Conflict.at("cancel_at_period_end", message, where="path")
     _check_project_open(work, row)
@@ -36,22 +36,22 @@ def resume_subscription(work: Work, ident: str) -> Body:
 def renew_subscription(work: Work, ident: str) -> Body:
     """The renewal order is paid, and made if none is open."""
     row, draft = _open(work, ident), work.draft
-    if row.status not in draft.states("Subscription", "renewable"):
+    if not draft.is_in(row, "renewable"):
         raise refused(work.lifecycle("Subscription"), row.status, "active")
     _check_project_open(work, row)
     if billing.is_project(draft, row, "paused"):
         message = "The project is suspended: nothing is renewed until it is active again."
         raise Conflict.at("projectId", message, "project_not_active")
-    if has_dispute(row.hidden):
+    if has_dispute(row):
         message = (
             "An order of the subscription is disputed: nothing is renewed until the dispute is"
             " resolved."
         )
         raise Conflict.at("status", message, where="path")
     order = draft.open("orders", row.hidden["renewal_order"])
-    if order is None or not closing.is_payable(draft, order):
+    if order is None or not draft.is_in(order, "payable"):
         order = renewals.renewal_order(draft, row)
-    if closing.is_payable(draft, order):  # a magic e-mail may have failed it at once
+    if draft.is_in(order, "payable"):  # a magic e-mail may have failed it at once
         billing.pay(draft, order)
     return _shown(work, row.id, order.id)
 

@@ -288,10 +288,9 @@ def _renew_keys(sandbox: Sandbox, cause: Cause) -> tuple[list[str], list[tuple[S
         draft, table = Draft(sandbox, store, cause), store.api_keys
         for record in [table.rows[key] for key in table.order]:
             if record.id in sandbox.origin.seeded_keys:
-                row = table.parse(record)
-                public, hidden = renewed(sandbox, row)
-                change_key(draft, row, public, hidden)
-                keys_now += hidden["digest"], public["public_key"]
+                key = renewed(sandbox, table.parse(record))
+                change_key(draft, key)
+                keys_now += key.hidden["digest"], key.public["public_key"]
             else:
                 others.append((store, record))
         draft.record()
