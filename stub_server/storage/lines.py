@@ -6,10 +6,6 @@ the records, then lines `event`, `timer` and `reply`. A `step` names what it rep
 the state that it is applied to has it. Records appear as the JSON that they are, a saved reply's
 body as text. An event that shows a record as it is names its index among the records, from 0. The
 same state gives the same lines. `fixtures/sandbox-file.yaml` describes what each line holds.
-
-A store has lines in chunks. Equal parts of two states give equal chunks, which are stored once. So
-a chunk ends where the sum of a line says so, and not after a number of them: a record that is added
-or deleted changes the chunk that it is in and no other one.
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
-from zlib import crc32
 
 import orjson
 from orjson import Fragment
@@ -28,8 +23,7 @@ from ..engine.sandbox import Sandbox
 from ..engine.step import Change, Part, Step
 from ..engine.tables.store import Store
 
-# of a chunk: lines on average, and bytes at most before it is compressed
-LINES, MOST = 256, 4 * 1024 * 1024
+PART = 1024 * 1024  # bytes of lines that a store compresses together
 _EMPTY: tuple[Any, ...] = (None, (), [], {})
 
 Redact = Callable[[str, Record], Record]
@@ -66,21 +60,14 @@ def state_lines(sandbox: Sandbox, redact: Redact = as_it_is) -> Iterator[bytes]:
         yield line_of("reply", _reply(reply))
 
 
-def chunks_of(sandbox: Sandbox) -> Iterator[bytes]:
-    """The lines of a state as chunks.
-
-    The first lines have one each, since no two states have the same.
-    """
+def parts_of(sandbox: Sandbox) -> Iterator[bytes]:
+    """The lines of a state, many together."""
     lines: list[bytes] = []
     size = 0
     for line in state_lines(sandbox):
         lines.append(line)
         size += len(line)
-        if (
-            size > MOST
-            or line.startswith((b'{"sandbox"', b'{"merchant"'))
-            or not crc32(line) % LINES
-        ):
+        if size > PART:
             yield b"\n".join(lines)
             lines, size = [], 0
     if lines:

@@ -21,7 +21,7 @@ from stub_server.engine.sandbox import Sandbox
 from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import pending
 from stub_server.settings import Settings
-from stub_server.storage import sqlite
+from stub_server.storage import lines, sqlite
 from stub_server.storage.lines import state_lines
 from stub_server.storage.package import MEDIA
 from stub_server.storage.state import capture
@@ -71,6 +71,7 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
     """
     with (
         patch.object(pending, "LEAST", 12_000),
+        patch.object(lines, "PART", 5_000),
         patch.object(sqlite, "EVERY", 0.005),
         patch.object(sqlite, "LONG", 200_000),
         patch.object(sqlite, "VERY_LONG", 600_000),

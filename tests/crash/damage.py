@@ -23,7 +23,7 @@ from ..engine.inside import Inside
 from .child import ACTIONS, NAMES, facts, settings, started
 
 DAMAGES = ("flip", "cut", "remove")
-_TABLES = ("chunks", "sandboxes", "settings", "state_chunks", "steps")
+_TABLES = ("parts", "sandboxes", "settings", "states", "steps")
 
 
 class Suffered(NamedTuple):

@@ -396,7 +396,7 @@ def test_a_sandbox_that_is_being_opened_delays_no_other(postgres: Postgres) -> N
             token = api.headers["Authorization"]
             made = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
         lock = stack.enter_context(psycopg.connect(url))
-        lock.execute("lock table chunks in access exclusive mode")
+        lock.execute("lock table parts in access exclusive mode")
         pool = stack.enter_context(ThreadPoolExecutor(1))
         opening = pool.submit(httpx2.get, f"{here.url}/s/large/_sandbox/clock", timeout=PATIENCE)
         time.sleep(0.5)

@@ -153,7 +153,7 @@ def going_back(database: str, *more: Json) -> Iterator[tuple[Live, list[Future[h
         for _ in range(20):
             created(api.post("/v2/customers", json=customer_body()))
         with patch.object(kept, "MOST_BYTES", 10_000), psycopg.connect(database) as lock:
-            lock.execute("lock table chunks in exclusive mode")
+            lock.execute("lock table parts in exclusive mode")
             back = pool.submit(api.post, "/_sandbox/snapshots/none/restore")
             assert within(PATIENCE, lambda: bool(waiting_for_lock(database)))
             after = [pool.submit(api.post, "/v2/customers", json=body) for body in more]
@@ -164,7 +164,7 @@ def going_back(database: str, *more: Json) -> Iterator[tuple[Live, list[Future[h
 def waiting_for_lock(database: str) -> list[int]:
     """The connections that wait to write a part of a state."""
     found = (
-        "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%chunks%'"
+        "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%parts%'"
     )
     with psycopg.connect(database) as asking:
         return [pid for (pid,) in asking.execute(found)]

@@ -374,10 +374,9 @@ def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> N
 
 
 DAMAGES = [
-    "update chunks set body = substr(body, 1, 100) || x'00' || substr(body, 102)",
-    "update chunks set body = substr(body, 1, 100)",
-    "delete from chunks",
-    "delete from state_chunks",
+    "update parts set body = substr(body, 1, 100) || x'00' || substr(body, 102)",
+    "update parts set body = substr(body, 1, 100)",
+    "delete from parts",
     "delete from states",
     "delete from sandboxes",
     "delete from settings",
@@ -387,7 +386,7 @@ DAMAGES = [
     "update sandboxes set about = cast(x'ff' as text)",
     "drop table states",
     (
-        "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'chain', '`') where"
+        "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'checksum', '`') where"
         " name = 'states'"
     ),
     (
@@ -459,38 +458,20 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
         assert before == told(server)
 
 
-def test_a_part_of_a_state_that_is_there_is_not_written_again(tmp_path: Path) -> None:
-    """SQLite would write it whole for another time of its use."""
-
-    def chunks() -> dict[bytes, int]:
-        with closing(sqlite3.connect(tmp_path / "store" / DATABASE)) as database:
-            return dict(database.execute("select digest, used_at from chunks"))
-
-    with store(tmp_path) as server, server.control() as control:
-        created(control.post("/snapshots", json={"name": "first"}))
-        before = chunks()
-        created(control.post("/snapshots", json={"name": "second"}))
-        assert before.items() <= chunks().items()
-
-
 def test_a_part_that_no_state_has_is_deleted_once_no_writer_may_need_it(tmp_path: Path) -> None:
     with store(tmp_path):
         pass
-    kept = {b"old": 0, b"new": int(time.time() * 1000)}
+    old, new = 1, time.time_ns()
     with closing(sqlite3.connect(tmp_path / "store" / DATABASE, isolation_level=None)) as database:
-        found = {digest for (digest,) in database.execute("select digest from chunks")}
-        for digest, used_at in kept.items():
-            database.execute("insert into chunks values (?, ?, ?)", (digest, b"", used_at))
-        database.execute("update chunks set used_at = 0 where digest != ?", (b"new",))
+        found = database.execute("select state from parts").fetchall()
+        for state in (old, new):
+            database.execute("insert into parts values (?, 0, x'')", (state,))
         with store(tmp_path):
             deadline = time.monotonic() + 30
-            while (
-                len(rows := database.execute("select digest from chunks").fetchall())
-                > len(found) + 1
-            ):
+            while (old,) in (rows := database.execute("select state from parts").fetchall()):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-    assert {digest for (digest,) in rows} == found | {b"new"}
+    assert [*found, (new,)] == rows
 
 
 def test_nobody_waits_for_a_commit_that_waits(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
 from ...storage.database import Change, Database, KeptState, Session, Statement, one_line
-from ...storage.lines import chunks_of, step_line
-from ...storage.sql import chained, keys_entered, place_of
+from ...storage.lines import parts_of, step_line
+from ...storage.sql import keys_entered, place_of
 from ...storage.state import capture
 from .making import SandboxFactory
 from .pending import Pending, Stored
@@ -115,8 +115,7 @@ class Commits:
                 self._wake.set()
                 return
             line = step_line(step)
-            stored.chain = chained(line, stored.chain)
-            pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
+            pending.steps.append((place_of(stored.number, step.number), line))
             stored.size += len(line)
             if stored.is_long:
                 self._wake.set()
@@ -179,9 +178,7 @@ class Commits:
         states = list(map(capture, sandboxes))
 
         def written(session: Session) -> list[KeptState]:
-            return [
-                sql.write_state(session, state.log.number, chunks_of(state)) for state in states
-            ]
+            return [sql.write_state(session, state.log.number, parts_of(state)) for state in states]
 
         return await self._lines.writing.run(written)
 

@@ -182,8 +182,8 @@ class Entry:
     origin_events: int = 0
     uses: int = 0  # requests to it in this process, without the one that created it
 
-    def row(self, chain: int = 0, contract: str = "") -> Kept:
-        """The row of the sandbox in a store; `chain` is the sum of its newest step."""
+    def row(self, contract: str = "") -> Kept:
+        """The row of the sandbox in a store."""
         sandbox = self.sandbox
         about = {
             "parent": self.parent,
@@ -205,7 +205,6 @@ class Entry:
             self.last_used_at,
             _next_due(sandbox),
             sandbox.log.number,
-            chain,
             orjson.dumps(about).decode(),
         )
 

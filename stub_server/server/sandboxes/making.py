@@ -184,9 +184,7 @@ class SandboxFactory:
         # what follows is for the served contract: then its lines are of several, which has no name
         contract = about["contract"] if about["contract"] == self.contract else ""
         base, size = states[0], sql.size_of_steps(session, number)
-        stored = Stored(
-            entry, number, contract, base.step, base.size, kept.chain, kept.newest, size
-        )
+        stored = Stored(entry, number, contract, base.step, base.size, kept.newest, size)
         return stored, snapshots
 
     def _readers(

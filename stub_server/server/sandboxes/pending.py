@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...core.problem import Refusal
 from ...storage.database import Change
-from ...storage.sql import inserted
+from ...storage.sql import steps_entered
 from .entry import Entry
 
 # bytes of steps after which a state is written, of sandboxes whose state is smaller
@@ -19,8 +19,8 @@ class Stored:
     """A sandbox whose steps are stored: after which step the state is that opening it begins with,
     how many bytes that has, and the steps since.
 
-    `chain` is the sum of the newest step, `committed` the number of the newest one that is stored,
-    None while the sandbox is not. `contract` is empty where the state and the steps are not all of
+    `committed` is the number of the newest step that is stored, None while the sandbox is not.
+    `contract` is empty where the state and the steps are not all of
     one. `leap` is the newest step that has no line, since a log does not keep one of that size: a
     state is stored in place of it.
     """
@@ -30,7 +30,6 @@ class Stored:
     contract: str
     state_step: int
     state_size: int
-    chain: int
     committed: int | None
     size: int = 0
     leap: int = 0
@@ -50,13 +49,13 @@ class Stored:
 class Pending(Change):
     """What is committed of a sandbox at once.
 
-    `steps` come with their place and sum. It may be stored in place of what was `replaced`. `known`
+    `steps` come with their place. It may be stored in place of what was `replaced`. `known`
     is set when the outcome is known; `failure` says why it is not done.
     """
 
     stored: Stored
     replaced: Stored | None = None
-    steps: list[tuple[int, bytes, int]] = field(default_factory=list)
+    steps: list[tuple[int, bytes]] = field(default_factory=list)
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
 
@@ -86,6 +85,6 @@ class Pending(Change):
             self.statements = []
         else:
             stored = self.stored
-            self.statements += inserted("steps", self.steps)
+            self.statements += steps_entered(self.steps)
             self.before = stored.committed
-            self.row = stored.entry.row(stored.chain, stored.contract)
+            self.row = stored.entry.row(stored.contract)

@@ -135,26 +135,23 @@ class Persistence(Commits):
         if not self.has_store:
             return True
         before, holder = self._stored.get(entry.sandbox.name), self.store.holder
-        own = 0 if before is None else before.number
-        # an earlier sandbox may have keys that a copy or a file brings
-        keys = list(entry.keys)
-        theirs = await self.query(lambda session: sql.keys_of_others(session, keys, own))
-        entry.keys.difference_update(theirs)
         self.check_written()
         # as many bits as a step's place has left for it
         number, (state, *others) = randbits(31), written
         contract = self.factory.contract
-        stored = Stored(entry, number, contract, state.step, state.size, 0, None)
+        stored = Stored(entry, number, contract, state.step, state.size, None)
         pending = self._pending(stored)
         if before is not None:
             pending.replaced, pending.ends = before, before.number
-        pending.statements += sql.keys_entered(keys, number)
+        pending.statements += sql.keys_entered(list(entry.keys), number)
         pending.statements += sql.state_entered(number, state)
         for snapshot, other in zip(snapshots, others, strict=True):
             pending.statements += self._snapshot_entered(number, snapshot, other)
         if not await pending.outcome() or holder != self.store.holder:
             return False
         self.check_lease()
+        # an earlier sandbox may have keys that a copy or a file brings
+        entry.keys = set(await self.query(lambda session: sql.keys_of(session, number)))
         self._follow(stored)
         return True
 
@@ -295,7 +292,7 @@ class Persistence(Commits):
     async def _tend(self) -> None:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(sql.UNUSED / 1000):
+                async with asyncio.timeout(sql.UNUSED):
                     await self._wake.wait()
             self._wake.clear()
             try:
@@ -317,7 +314,7 @@ class Persistence(Commits):
         """Write the present state of a sandbox, from which it is opened next time, in
         place of its steps.
         """
-        size, chain = stored.size, stored.chain
+        size = stored.size
         (state,) = await self.write(stored.entry.sandbox)
         is_there = self._stored.get(stored.entry.sandbox.name) is stored
         if is_there or stored in self._next:
@@ -325,5 +322,5 @@ class Persistence(Commits):
             stored.state_step, stored.state_size = state.step, state.size
             stored.size, stored.contract = stored.size - size, self.factory.contract
             pending.steps = [step for step in pending.steps if step[0] > last]
-            pending.statements += sql.state_entered(stored.number, state._replace(chain=chain))
+            pending.statements += sql.state_entered(stored.number, state)
             pending.statements.append(sql.steps_ended(stored.number, state.step))
