@@ -22,7 +22,7 @@ from stub_server.server.layers.routing import Application
 from stub_server.server.sandboxes import pending
 from stub_server.settings import Settings
 from stub_server.storage import lines, sqlite
-from stub_server.storage.lines import state_lines
+from stub_server.storage.lines import Writer
 from stub_server.storage.package import MEDIA
 from stub_server.storage.state import capture
 
@@ -47,7 +47,7 @@ def settings(folder: Path) -> Settings:
 def digest(world: Sandbox) -> str:
     """One text for a state."""
     seal = sha256()
-    for line in state_lines(capture(world)):
+    for line in Writer().state(capture(world)):
         seal.update(line)
     return seal.hexdigest()
 

@@ -88,6 +88,10 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
         "damaged",
         lambda file: sealed([lines(file)[0], lines(file)[1], lines(file)[3]]),
     ),
+    "a record before an older one": (
+        "damaged",
+        lambda file: sealed([*lines(file)[:3], lines(file)[4], lines(file)[3], *lines(file)[5:]]),
+    ),
     "a record that is none": ("damaged", _set("record", public=[])),
     "a version that is none": ("damaged", _set("record", version=-1)),
     "a clock that is none": ("damaged", _inside("sandbox", None, "clock", now="noon")),

@@ -23,7 +23,7 @@ from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
 from ...storage.database import Change, Database, KeptState, Session, Statement, one_line
-from ...storage.lines import parts_of, step_line
+from ...storage.lines import Writer, parts_of
 from ...storage.sql import keys_entered, place_of
 from ...storage.state import capture
 from .making import SandboxFactory
@@ -95,7 +95,7 @@ class Commits:
         self._next: dict[Stored, Pending] = {}
         self._flying: dict[Stored, Pending] = {}
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
-        self._wake = asyncio.Event()
+        self._wake, self._writer = asyncio.Event(), Writer()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
         # while there is anything that is not stored yet
         self.committing: asyncio.Task[None] | None = None
@@ -114,7 +114,7 @@ class Commits:
                 stored.leap = step.number
                 self._wake.set()
                 return
-            line = step_line(step)
+            line = self._writer.step(step)
             pending.steps.append((place_of(stored.number, step.number), line))
             stored.size += len(line)
             if stored.is_long:

@@ -1,6 +1,6 @@
 """Makes sandboxes of scenarios, files and stores, empty ones, and what each has beside it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from ...storage.database import Damage, Kept, KeptState, Session, StoreError
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
 from ...storage.package import BadFile, unpack
-from ...storage.reading import Empty, Reader, Rewrite
+from ...storage.reading import Empty, Reader
 from ...storage.state import Snapshot
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots
@@ -138,8 +138,8 @@ class SandboxFactory:
         lines = unpack(file, check_line)
         _, header = next(lines)  # a file without one is refused
         rewrite = adopted(anew=not header["secrets"], abroad=abroad)
-        empty = self.carried(generation, name)
-        found = admitted(lines, self._readers(empty, rewrite, header["contract"]["digest"]))
+        fitting = Fitting(self.rules, header["contract"]["digest"])
+        found = admitted(lines, Reader(self.carried(generation, name), rewrite, fitting))
         sandbox = found.sandbox
         for trace in traces_of(
             found.requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
@@ -156,12 +156,11 @@ class SandboxFactory:
         Raises StoreError, and Damage where they are not as they were written.
         """
         about = orjson.loads(kept.about)
-        empty, rewrite = self.carried(about["generation"]), adopted(anew=False)
+        fitting = Fitting(self.rules, about["contract"], trusted=True)
+        reader = Reader(self.carried(about["generation"]), adopted(anew=False), fitting)
         try:
             states = sql.states(session, number)
-            lines = _lines(session, number, kept, states)
-            begin = self._readers(empty, rewrite, about["contract"], trusted=True)
-            sandbox, snapshots, _ = admitted(lines, begin, trusted=True)
+            sandbox, snapshots, _ = admitted(_lines(session, number, kept, states), reader)
         except ValueError as error:
             raise _unreadable(error) from None
         if kept.newest or holder:  # no ids of requests that an earlier process has given
@@ -186,24 +185,6 @@ class SandboxFactory:
         base, size = states[0], sql.size_of_steps(session, number)
         stored = Stored(entry, number, contract, base.step, base.size, kept.newest, size)
         return stored, snapshots
-
-    def _readers(
-        self, empty: Empty, rewrite: Rewrite, contract: str, *, trusted: bool = False
-    ) -> Callable[[Body], Reader]:
-        """What begins the readers of a sandbox and its snapshots, which are of a contract unless
-        their heads name another.
-
-        What is `trusted` fits the contract of which it was stored.
-        """
-        shared = Body()
-
-        def begin(head: Body) -> Reader:
-            own, fitting = head.pop("contract", contract), None
-            if not trusted or own != self.contract:
-                fitting = Fitting(self.rules, own)
-            return Reader(empty, rewrite, fitting, shared)
-
-        return begin
 
     def make(
         self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
