@@ -61,15 +61,14 @@ Statement = tuple[str, Values]
 class Change:
     """What is stored of one sandbox at once: all of it or nothing.
 
-    `row` is its row as it is to be, None where it is gone. `before` is the number of its newest
-    step in the store, None for a sandbox that is new. The one with the number `ends` is deleted
-    first. `statements` go with the row.
+    `row` is its row as it is to be, unless it `ends`. `before` is the number of its newest step in
+    the store, None for a sandbox that is new. `statements` go with that.
     """
 
     number: int
     before: int | None = None
     row: Kept | None = None
-    ends: int | None = None
+    ends: bool = False
     statements: list[Statement] = field(default_factory=list)
 
 

@@ -244,14 +244,16 @@ def size_of_steps(session: Session, sandbox: int) -> int:
 # -- writing
 
 
-def write_state(session: Session, step: int, parts: Iterable[bytes]) -> KeptState:
+def write_state(
+    session: Session, name: str, about: str, step: int, parts: Iterable[bytes]
+) -> KeptState:
     """Write the parts of a state after a step, which nothing refers to yet."""
     ident, size, checksum = time.time_ns(), 0, 0
     for place, part in enumerate(parts):
         session.run(_PART, ident, place, zlib.compress(part, _SPEED))
         size += len(part)
         checksum = zlib.crc32(part, checksum)
-    return KeptState(ident, "", "", step, size, checksum)
+    return KeptState(ident, name, about, step, size, checksum)
 
 
 def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]:
@@ -290,13 +292,10 @@ def _places(row: str, rows: Sequence[object]) -> str:
 
 
 def _row_changed(session: Session, change: Change, holder: int) -> bool:
-    """Change the row of a sandbox, or delete it with its steps; False where that cannot be done."""
-    if change.ends is not None:
+    """Change the row of a sandbox, or delete it; False where that cannot be done."""
+    if change.ends:
         ended = "delete from sandboxes where id = ? and holder = ? returning id"
-        if not session.run(ended, change.ends, holder):
-            return False
-        statement, values = steps_ended(change.ends)
-        session.run(statement, *values)
+        return bool(session.run(ended, change.number, holder))
     kept = change.row
     if kept is None:
         return True

@@ -16,6 +16,8 @@ from functools import partial
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
+import orjson
+
 from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
 from ...core.slices import BackgroundWorker
@@ -25,7 +27,7 @@ from ...storage import sql
 from ...storage.database import Change, Database, KeptState, Session, Statement, one_line
 from ...storage.lines import Writer, parts_of
 from ...storage.sql import keys_entered, place_of
-from ...storage.state import capture
+from ...storage.state import Snapshot, capture
 from .making import SandboxFactory
 from .pending import Pending, Stored
 
@@ -166,19 +168,29 @@ class Commits:
                 )
             pending.known.set()
 
-    async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
-        """Write the present states of sandboxes, beside the requests, for what is committed to
-        refer to.
+    async def write(self, *states: Sandbox | Snapshot) -> list[KeptState]:
+        """Write the present states of sandboxes, and snapshots, beside the requests, for what is
+        committed to refer to.
 
         Raises Unavailable.
         """
         if not self.has_store:
             return []
         self.check_written()
-        states = list(map(capture, sandboxes))
+        found = []
+        for state in states:
+            if isinstance(state, Snapshot):
+                head = state.head | {"contract": self.factory.contract}
+                about = orjson.dumps(head).decode()
+                found.append((state.name, about, capture(state.sandbox)))
+            else:
+                found.append(("", "", capture(state)))
 
         def written(session: Session) -> list[KeptState]:
-            return [sql.write_state(session, state.log.number, parts_of(state)) for state in states]
+            return [
+                sql.write_state(session, name, about, copy.log.number, parts_of(copy))
+                for name, about, copy in found
+            ]
 
         return await self._lines.writing.run(written)
 
@@ -257,9 +269,7 @@ class Commits:
         failed = [*self._flying.values(), *self._next.values()]
         self._flying, self._next = {}, {}
         for pending in failed:
-            self._lose(pending.stored)
-            if pending.replaced is not None:  # which may be gone: nobody knows what was committed
-                self._lose(pending.replaced)
+            self._lose(pending.stored)  # nobody knows what was committed
             pending.failure = failure
         for stored in self._stored.values():
             stored.entry.sandbox.status.is_halted = True

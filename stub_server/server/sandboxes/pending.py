@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...core.problem import Refusal
 from ...storage.database import Change
-from ...storage.sql import steps_entered
+from ...storage.sql import steps_ended, steps_entered
 from .entry import Entry
 
 # bytes of steps after which a state is written, of sandboxes whose state is smaller
@@ -49,12 +49,11 @@ class Stored:
 class Pending(Change):
     """What is committed of a sandbox at once.
 
-    `steps` come with their place. It may be stored in place of what was `replaced`. `known`
-    is set when the outcome is known; `failure` says why it is not done.
+    `steps` come with their place. `known` is set when the outcome is known; `failure` says why it
+    is not done.
     """
 
     stored: Stored
-    replaced: Stored | None = None
     steps: list[tuple[int, bytes]] = field(default_factory=list)
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
@@ -62,8 +61,7 @@ class Pending(Change):
     @property
     def is_ready(self) -> bool:
         """Whether it can be committed, or fails."""
-        is_over = self.ends == self.number or self.failure is not None
-        return is_over or not self.stored.lacks_state
+        return self.ends or self.failure is not None or not self.stored.lacks_state
 
     async def outcome(self) -> bool:
         """Wait until it is stored; False where the name of a new sandbox is taken.
@@ -81,8 +79,8 @@ class Pending(Change):
         """
         if self.failure is not None:
             raise self.failure
-        if self.ends == self.number:
-            self.statements = []
+        if self.ends:
+            self.statements = [steps_ended(self.number)]
         else:
             stored = self.stored
             self.statements += steps_entered(self.steps)

@@ -24,7 +24,6 @@ from ...storage.database import (
     Database,
     KeptState,
     Session,
-    Statement,
     StoreError,
     one_line,
 )
@@ -100,7 +99,8 @@ class Persistence(Commits):
                 return None
             number, kept = found
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                sql.commit(session, [Change(number, ends=number)], self.store.holder)
+                ended = Change(number, ends=True, statements=[sql.steps_ended(number)])
+                sql.commit(session, [ended], self.store.holder)
                 return None
             return self.factory.open(session, number, kept, self.store.holder)
 
@@ -124,9 +124,7 @@ class Persistence(Commits):
 
     # -- sandboxes that come and go
 
-    async def put(
-        self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()
-    ) -> bool:
+    async def put(self, entry: Entry, written: Sequence[KeptState]) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server
         has that, or may have it by now: the lease ended meanwhile.
 
@@ -137,16 +135,14 @@ class Persistence(Commits):
         before, holder = self._stored.get(entry.sandbox.name), self.store.holder
         self.check_written()
         # as many bits as a step's place has left for it
-        number, (state, *others) = randbits(31), written
-        contract = self.factory.contract
-        stored = Stored(entry, number, contract, state.step, state.size, None)
-        pending = self._pending(stored)
+        number, own = randbits(31), written[0]
         if before is not None:
-            pending.replaced, pending.ends = before, before.number
+            self._pending(before).ends = True
+        stored = Stored(entry, number, self.factory.contract, own.step, own.size, None)
+        pending = self._pending(stored)
         pending.statements += sql.keys_entered(list(entry.keys), number)
-        pending.statements += sql.state_entered(number, state)
-        for snapshot, other in zip(snapshots, others, strict=True):
-            pending.statements += self._snapshot_entered(number, snapshot, other)
+        for state in written:
+            pending.statements += sql.state_entered(number, state)
         if not await pending.outcome() or holder != self.store.holder:
             return False
         self.check_lease()
@@ -154,13 +150,6 @@ class Persistence(Commits):
         entry.keys = set(await self.query(lambda session: sql.keys_of(session, number)))
         self._follow(stored)
         return True
-
-    def _snapshot_entered(
-        self, number: int, snapshot: Snapshot, state: KeptState
-    ) -> list[Statement]:
-        about = snapshot.head | {"contract": self.factory.contract}
-        named = state._replace(name=snapshot.name, about=orjson.dumps(about).decode())
-        return sql.state_entered(number, named)
 
     async def announce(self, name: str) -> None:
         """Let other servers of the store know that this one is creating a sandbox.
@@ -187,7 +176,7 @@ class Persistence(Commits):
         if stored is None:
             return None
         pending = self._pending(stored)
-        pending.ends = stored.number
+        pending.ends = True
         return pending
 
     @property
@@ -219,7 +208,7 @@ class Persistence(Commits):
         if self.is_shared:  # a commit whose connection broke may still come
             self.check_written()
         for pending in (*self._flying.values(), *self._next.values()):
-            if pending.ends is not None:
+            if pending.ends:
                 await pending.known.wait()
         return await self._lines.reading.run(work)
 
@@ -231,14 +220,12 @@ class Persistence(Commits):
 
         Raises Conflict where there is no room, and Unavailable.
         """
-        written = await self.write(snapshot.sandbox)
+        written = await self.write(snapshot)
         async with self.changing:
             if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
-            await self.store_row(
-                entry.sandbox, lambda number: self._snapshot_entered(number, snapshot, *written)
-            )
+            await self.store_row(entry.sandbox, lambda number: sql.state_entered(number, *written))
             entry.snapshots.keep(snapshot)
             return True
 

@@ -84,9 +84,8 @@ class Sandboxes(MadeSandboxes):
         return True
 
     async def _put(self, entry: Entry, snapshots: Sequence[Snapshot]) -> bool:
-        states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
-        written = await self.persistence.write(*states)
-        return await self.persistence.put(entry, written, snapshots)
+        written = await self.persistence.write(entry.sandbox, *snapshots)
+        return await self.persistence.put(entry, written)
 
     # -- finding
 
@@ -191,7 +190,7 @@ class Sandboxes(MadeSandboxes):
 
         Raises NotFound, BadFile.
         """
-        written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
+        written = await self.persistence.write(sandbox, *brought)
         async with self.persistence.changing:
             before = await self._present(name)
             # it was rotated meanwhile
@@ -208,7 +207,7 @@ class Sandboxes(MadeSandboxes):
                 keys=keys_of(sandbox),
             )
             self._name_events(entry)
-            if not await self.persistence.put(entry, written, brought):
+            if not await self.persistence.put(entry, written):
                 raise gone()
             self.put(entry)
             entry.snapshots.keep(*brought)
