@@ -3,10 +3,9 @@ rotation and rewind.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
-from operator import itemgetter
+from itertools import islice
 
 from ...core.clock import iso
 from ...core.ids import keyed_digest
@@ -214,13 +213,13 @@ class Sandboxes(MadeSandboxes):
             return entry
 
     async def rotate(
-        self, name: str, cause: Cause, *, keys: bool
-    ) -> tuple[Entry, list[tuple[Store, Record]]]:
+        self, name: str, cause: Cause, *, keys: bool, most: int
+    ) -> tuple[Entry, list[tuple[Store, Record]], int]:
         """Begin another generation of a sandbox; its tokens, seeded keys, control key and pay links
         end.
 
-        Returns it, and the API keys that its users made; with `keys` these are deleted. Raises
-        NotFound, Unavailable.
+        Returns it, the newest API keys that its users made, and how many these are; with `keys`
+        they are deleted. Raises NotFound, Unavailable.
         """
         present = (await self._present(name)).sandbox
         earlier = present.origin.generation
@@ -232,17 +231,21 @@ class Sandboxes(MadeSandboxes):
                 raise gone()
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
-                keys_now, made = _renew_keys(sandbox, cause)
-                dropping = _drop_keys(sandbox, cause, made if keys else [])
-                next(dropping, None)  # before anybody else is served
-                self.add_keys(sandbox.name, keys_now)
+                self.add_keys(sandbox.name, _renew_keys(sandbox, cause))
+                made = list(islice(_made_keys(sandbox), most))
+                total = sum([len(store.api_keys) for store in sandbox.stores.values()])
+                total -= len(sandbox.origin.seeded_keys & sandbox.store.api_keys.keys.keys())
+                dropping = _drop_keys(sandbox, cause)
+                if keys:
+                    next(dropping, None)  # before anybody else is served
                 await self.persistence.store_row(sandbox)
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
                 raise
-            await self.worker.in_slices(dropping, sandbox.name)
-            return entry, made
+            if keys:
+                await self.worker.in_slices(dropping, sandbox.name)
+            return entry, made, total
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
@@ -284,33 +287,36 @@ class Sandboxes(MadeSandboxes):
         return entry, step
 
 
-def _renew_keys(sandbox: Sandbox, cause: Cause) -> tuple[list[str], list[tuple[Store, Record]]]:
-    """Give the seeded keys secrets of the new generation. Returns these, and the other keys."""
-    keys_now, others = list[str](), []
-    for store in sandbox.stores.values():
-        draft, table = Draft(sandbox, store, cause), store.api_keys
-        for record in [table.rows[key] for key in table.order]:
-            if record.id in sandbox.origin.seeded_keys:
-                row = table.parse(record)
-                public, hidden = renewed(sandbox, row)
-                change_key(draft, row, public, hidden)
-                keys_now += hidden["digest"], public["public_key"]
-            else:
-                others.append((store, record))
-        draft.record()
-    return keys_now, others
+def _renew_keys(sandbox: Sandbox, cause: Cause) -> list[str]:
+    """Give the seeded keys secrets of the new generation; returns these."""
+    draft, keys_now = Draft(sandbox, sandbox.store, cause), list[str]()
+    for ident in sorted(sandbox.origin.seeded_keys):
+        row = draft.open("api_keys", ident)
+        if row is not None:  # nobody has deleted it
+            public, hidden = renewed(sandbox, row)
+            change_key(draft, row, public, hidden)
+            keys_now += hidden["digest"], public["public_key"]
+    draft.record()
+    return keys_now
 
 
-def _drop_keys(
-    sandbox: Sandbox, cause: Cause, keys: Sequence[tuple[Store, Record]]
-) -> Sliced[None]:
-    """Delete API keys, with a pause after each step."""
-    for store, group in groupby(keys, itemgetter(0)):
-        while some := list(islice(group, MOST_CHANGED)):
+def _made_keys(sandbox: Sandbox) -> Iterator[tuple[Store, Record]]:
+    """The API keys that users of a sandbox made, of each merchant the newest first."""
+    for store in reversed(sandbox.stores.values()):
+        for key in reversed(store.api_keys.order):
+            record = store.api_keys.rows[key]
+            if record.id not in sandbox.origin.seeded_keys:
+                yield store, record
+
+
+def _drop_keys(sandbox: Sandbox, cause: Cause) -> Sliced[None]:
+    """Delete the API keys that users have made by now, with a pause after each step."""
+    for store, keys in [(store, [*store.api_keys.keys]) for store in sandbox.stores.values()]:
+        for begin in range(0, len(keys), MOST_CHANGED):
             draft = Draft(sandbox, store, cause)
-            for _, record in some:
-                row = draft.open("api_keys", record.id)
-                if row is not None:  # nobody has deleted it meanwhile
+            for ident in keys[begin : begin + MOST_CHANGED]:
+                row = draft.open("api_keys", ident)
+                if row is not None and ident not in sandbox.origin.seeded_keys:
                     drop_key(draft, row)
             draft.record()
             yield
