@@ -21,12 +21,13 @@ class Damage(StoreError):
 
 
 class Kept(NamedTuple):
-    """The row of a sandbox. Times are ms of the machine.
+    """The row of a sandbox, whose number is `id`. Times are ms of the machine.
 
     `next_due` is when a delivery is due, `newest` the number of its newest step. `about` is JSON:
     what else the server knows of it, and what lists show of it.
     """
 
+    id: int
     name: str
     created_at: int
     expires_at: int | None

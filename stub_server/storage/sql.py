@@ -174,12 +174,12 @@ def keys_of(session: Session, sandbox: int) -> list[str]:
     return _column(session.run("select credential from credentials where sandbox = ?", sandbox))
 
 
-def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
-    """A sandbox and its number, if it is there. Raises Damage."""
-    found = f"select id, {_ROW}, sum from sandboxes where name = ?"  # noqa: S608 - no values
-    for number, *row, stored_sum in session.run(found, name):
+def sandbox(session: Session, name: str) -> Kept | None:
+    """A sandbox, if it is there. Raises Damage."""
+    found = f"select {_ROW}, sum from sandboxes where name = ?"  # noqa: S608 - no values
+    for *row, stored_sum in session.run(found, name):
         check(stored_sum == sum_of(*row), "its row")
-        return number, Kept(*row)
+        return Kept(*row)
     return None
 
 
@@ -218,9 +218,9 @@ def lines(session: Session, state: KeptState) -> Iterator[bytes]:
     check(checksum == state.checksum, "a part of a state")
 
 
-def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> Iterator[bytes]:
+def steps_of(session: Session, kept: Kept, after: KeptState) -> Iterator[bytes]:
     """The steps of a sandbox since a state. Raises Damage."""
-    number = after.step
+    sandbox, number = kept.id, after.step
     statement = (
         "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
     )
@@ -300,19 +300,19 @@ def _row_changed(session: Session, change: Change, holder: int) -> bool:
     if kept is None:
         return True
     if change.before is None:
-        return entered(session, change.number, kept, holder)
+        return entered(session, kept, holder)
     # no values
     update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
     where = change.number, change.before, holder
     return bool(session.run(update, *kept[1:], sum_of(*kept), *where))
 
 
-def entered(session: Session, number: int, kept: Kept, holder: int) -> bool:
+def entered(session: Session, kept: Kept, holder: int) -> bool:
     """Add a sandbox; False where its name is taken."""
-    row = (number, *kept, sum_of(*kept), holder)
+    row = (*kept, sum_of(*kept), holder)
     places = ", ".join("?" * len(row))
     # no values
-    insert = f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})"  # noqa: S608
+    insert = f"insert into sandboxes ({_ROW}, sum, holder) values ({places})"  # noqa: S608
     return bool(session.run(f"{insert} on conflict do nothing returning id", *row))
 
 

@@ -431,8 +431,8 @@ def test_a_sandbox_that_was_opened_under_a_lease_that_ended_is_opened_again(
         factory, store = persistence.factory, persistence.store
         opened, read = list[str](), factory.open
 
-        def slowly(session: Session, number: int, kept: Kept, holder: int) -> object:
-            found = read(session, number, kept, holder)
+        def slowly(session: Session, kept: Kept, holder: int) -> object:
+            found = read(session, kept, holder)
             opened.append(kept.name)
             if len(opened) == 1:
                 session.run("update processes set until = clock_timestamp() where id = ?", holder)

@@ -14,12 +14,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import orjson
 
 from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
+from ...core.record import Body
 from ...core.slices import BackgroundWorker
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
@@ -71,27 +72,24 @@ class Beside:
             session.close()
 
 
-class Lines(NamedTuple):
-    """What is done beside each other: a request may wait for what is read, and what is opened or
-    written may be large.
-    """
-
-    reading: Beside
-    opening: Beside
-    writing: Beside
-
-
 class Commits:
     """What is to be committed, and what becomes of it."""
 
     store: Database  # set if there is one
 
     def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
+        """`factory` makes the sandboxes that are read."""
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
+        self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
+        # what lists show of it, if another server has it at the start
+        self.default_elsewhere: Body | None = None
+        self._tending: asyncio.Task[None] | None = None
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.holder << 32
-            self._lines = Lines(Beside(store), Beside(store), Beside(store))
+            # a request may wait for what is read; what is opened or written may be large
+            self._lines = Beside(store), Beside(store), Beside(store)
+            self._reading, self._opening, self._writing = self._lines
         self._stored: dict[str, Stored] = {}
         # what is committed next, and what is being committed
         self._next: dict[Stored, Pending] = {}
@@ -117,7 +115,7 @@ class Commits:
                 self._wake.set()
                 return
             line = self._writer.step(step)
-            pending.steps.append((place_of(stored.number, step.number), line))
+            pending.steps.append((place_of(stored.entry.number, step.number), line))
             stored.size += len(line)
             if stored.is_long:
                 self._wake.set()
@@ -128,7 +126,7 @@ class Commits:
         """What is committed next of a sandbox, to be added to before anything else is done."""
         pending = self._next.get(stored)
         if pending is None:
-            pending = self._next[stored] = Pending(number=stored.number, stored=stored)
+            pending = self._next[stored] = Pending(number=stored.entry.number, stored=stored)
         if self.committing is None:
             self._begun = monotonic()
             self.committing = asyncio.create_task(self._commit())
@@ -192,7 +190,7 @@ class Commits:
                 for name, about, copy in found
             ]
 
-        return await self._lines.writing.run(written)
+        return await self._writing.run(written)
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""
@@ -236,7 +234,7 @@ class Commits:
         if stored is None:
             return None
         pending = self._pending(stored)
-        pending.statements += keys_entered(keys, stored.number)
+        pending.statements += keys_entered(keys, pending.number)
         return pending
 
     async def store_row(

@@ -1,9 +1,7 @@
 """The sandboxes that a server makes: on the first use of a name, by request, and as copies."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
-from itertools import count
 
 from ...core.clock import SECOND, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
@@ -15,7 +13,6 @@ from ...storage import sql
 from .entry import (
     NAMING,
     Entry,
-    Generations,
     duplicate_name,
     folded,
     is_name,
@@ -24,25 +21,13 @@ from .entry import (
     too_many,
 )
 from .loaded import LoadedSandboxes
-from .making import AS_AT_THE_START, Beginning, SandboxFactory
-from .persistence import Persistence
+from .making import AS_AT_THE_START, Beginning
 
 MOST, MOST_CREATIONS = 1_000, 64
 
 
 class MadeSandboxes(LoadedSandboxes):
     """Makes sandboxes, of which a server has at most `MOST`."""
-
-    def __init__(
-        self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence
-    ) -> None:
-        """`on_due` is as for `LoadedSandboxes`; `factory` fills what is made."""
-        super().__init__(on_due, persistence, Generations(factory.settings))
-        # those that are under way, and failed ones, until somebody asks why
-        self._creations: dict[str, asyncio.Task[Entry]] = {}
-        self._named = count(persistence.epoch + 1)  # counts the names that are made up
-        self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
-        self._started, self._begun = wall_ms(), count(1)
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False

@@ -166,7 +166,8 @@ class Entry:
     One that was `created_on_first_use` of its name makes room for others. It is found by its `keys`
     (`keys_of`), also by those that have ended since. `inbox` and `snapshots` are not part of its
     state. `incarnation` changes with a reset or a rewind, since event ids then
-    begin again; `origin_events` is how many events it began with.
+    begin again; `origin_events` is how many events it began with. In a store it has a `number`;
+    `contract` is empty where its state and steps there are not all of one.
     """
 
     sandbox: Sandbox
@@ -180,9 +181,16 @@ class Entry:
     keys: set[str]
     incarnation: str = ""
     origin_events: int = 0
+    number: int = 0
+    contract: str = ""
     uses: int = 0  # requests to it in this process, without the one that created it
 
-    def row(self, contract: str = "") -> Kept:
+    @property
+    def name(self) -> str:
+        """The name of the sandbox."""
+        return self.sandbox.name
+
+    def row(self) -> Kept:
         """The row of the sandbox in a store."""
         sandbox = self.sandbox
         about = {
@@ -191,7 +199,7 @@ class Entry:
             "incarnation": self.incarnation,
             "origin_events": self.origin_events,
             "generation": sandbox.origin.generation,
-            "contract": contract,
+            "contract": self.contract,
             "held": sandbox.status.held_before,
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,
@@ -199,6 +207,7 @@ class Entry:
             "clock": tuple(sandbox.clock.recorded),
         }
         return Kept(
+            self.number,
             sandbox.name,
             self.created_at,
             self.expires_at,

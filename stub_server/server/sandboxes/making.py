@@ -148,9 +148,7 @@ class SandboxFactory:
         sandbox.status.held_before = SILENT
         return found
 
-    def open(
-        self, session: Session, number: int, kept: Kept, holder: int
-    ) -> tuple[Stored, Sequence[Snapshot]]:
+    def open(self, session: Session, kept: Kept, holder: int) -> tuple[Stored, Sequence[Snapshot]]:
         """A sandbox of a store, and its snapshots.
 
         Raises StoreError, and Damage where they are not as they were written.
@@ -159,8 +157,8 @@ class SandboxFactory:
         fitting = Fitting(self.rules, about["contract"], trusted=True)
         reader = Reader(self.carried(about["generation"]), adopted(anew=False), fitting)
         try:
-            states = sql.states(session, number)
-            sandbox, snapshots, _ = admitted(_lines(session, number, kept, states), reader)
+            states = sql.states(session, kept.id)
+            sandbox, snapshots, _ = admitted(_lines(session, kept, states), reader)
         except ValueError as error:
             raise _unreadable(error) from None
         if kept.newest or holder:  # no ids of requests that an earlier process has given
@@ -176,15 +174,16 @@ class SandboxFactory:
             kept.last_used_at,
             kept.expires_at,
             *self.belongings(),
-            set(sql.keys_of(session, number)),
+            set(sql.keys_of(session, kept.id)),
             about["incarnation"],
             about["origin_events"],
+            kept.id,
         )
-        # what follows is for the served contract: then its lines are of several, which has no name
-        contract = about["contract"] if about["contract"] == self.contract else ""
-        base, size = states[0], sql.size_of_steps(session, number)
-        stored = Stored(entry, number, contract, base.step, base.size, kept.newest, size)
-        return stored, snapshots
+        # what follows is for the served contract: its lines may be of several, which has no name
+        if not fitting.is_other:
+            entry.contract = self.contract
+        size = sql.size_of_steps(session, kept.id)
+        return Stored(entry, states[0].step, states[0].size, kept.newest, size), snapshots
 
     def make(
         self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
@@ -232,9 +231,7 @@ class SandboxFactory:
         return sandbox
 
 
-def _lines(
-    session: Session, number: int, kept: Kept, states: Sequence[KeptState]
-) -> Iterator[tuple[str, Any]]:
+def _lines(session: Session, kept: Kept, states: Sequence[KeptState]) -> Iterator[tuple[str, Any]]:
     """The lines of a sandbox, and then of its snapshots, as those of a file. Raises Damage."""
     for state in states:
         if state.name:
@@ -242,7 +239,7 @@ def _lines(
         for line in sql.lines(session, state):
             yield from orjson.loads(line).items()
         if not state.name:
-            for line in sql.steps_of(session, number, kept, state):
+            for line in sql.steps_of(session, kept, state):
                 yield from orjson.loads(line).items()
 
 

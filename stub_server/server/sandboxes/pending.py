@@ -20,14 +20,11 @@ class Stored:
     how many bytes that has, and the steps since.
 
     `committed` is the number of the newest step that is stored, None while the sandbox is not.
-    `contract` is empty where the state and the steps are not all of
-    one. `leap` is the newest step that has no line, since a log does not keep one of that size: a
+    `leap` is the newest step that has no line, since a log does not keep one of that size: a
     state is stored in place of it.
     """
 
     entry: Entry
-    number: int
-    contract: str
     state_step: int
     state_size: int
     committed: int | None
@@ -85,4 +82,4 @@ class Pending(Change):
             stored = self.stored
             self.statements += steps_entered(self.steps)
             self.before = stored.committed
-            self.row = stored.entry.row(stored.contract)
+            self.row = stored.entry.row()

@@ -15,13 +15,11 @@ import orjson
 from ...core.clock import wall_ms
 from ...core.log import log
 from ...core.problem import Unavailable, gone, store_unavailable
-from ...core.record import Body
 from ...engine.sandbox import DEFAULT
 from ...storage import sql
 from ...storage.database import (
     Change,
     Damage,
-    Database,
     KeptState,
     Session,
     StoreError,
@@ -30,7 +28,6 @@ from ...storage.database import (
 from ...storage.state import Snapshot
 from .commits import PAUSE, Commits
 from .entry import Entry
-from .making import SandboxFactory
 from .pending import Pending, Stored
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
@@ -39,14 +36,6 @@ T = TypeVar("T")
 
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and steps do not call it."""
-
-    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
-        """`factory` makes the sandboxes that are read."""
-        super().__init__(store, factory)
-        self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
-        # what lists show of it, if another server has it at the start
-        self.default_elsewhere: Body | None = None
-        self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
 
@@ -65,9 +54,9 @@ class Persistence(Commits):
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
-                    row = sql.sandbox(session, name)
-                    if row is not None:
-                        self.default_elsewhere = orjson.loads(row[1].about)
+                    kept = sql.sandbox(session, name)
+                    if kept is not None:
+                        self.default_elsewhere = orjson.loads(kept.about)
                 elif found is not None:
                     yield self._entry(*found)
 
@@ -81,7 +70,7 @@ class Persistence(Commits):
         holder = self.store.holder
         found = await self.query(lambda session: self.store.claim(session, name))
         if found is None:
-            found = await self._lines.opening.run(lambda session: self._open(session, name))
+            found = await self._opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         if holder != self.store.holder:  # the lease ended meanwhile: another may have changed it
@@ -94,15 +83,14 @@ class Persistence(Commits):
             address = self.store.claim(session, name)
             if address is not None:
                 return address
-            found = sql.sandbox(session, name)
-            if found is None:
+            kept = sql.sandbox(session, name)
+            if kept is None:
                 return None
-            number, kept = found
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                ended = Change(number, ends=True, statements=[sql.steps_ended(number)])
+                ended = Change(kept.id, ends=True, statements=[sql.steps_ended(kept.id)])
                 sql.commit(session, [ended], self.store.holder)
                 return None
-            return self.factory.open(session, number, kept, self.store.holder)
+            return self.factory.open(session, kept, self.store.holder)
 
     @contextmanager
     def _naming(self, what: str) -> Iterator[None]:
@@ -132,13 +120,14 @@ class Persistence(Commits):
         """
         if not self.has_store:
             return True
-        before, holder = self._stored.get(entry.sandbox.name), self.store.holder
+        before, holder = self._stored.get(entry.name), self.store.holder
         self.check_written()
         # as many bits as a step's place has left for it
-        number, own = randbits(31), written[0]
+        number = entry.number = randbits(31)
+        entry.contract = self.factory.contract
         if before is not None:
             self._pending(before).ends = True
-        stored = Stored(entry, number, self.factory.contract, own.step, own.size, None)
+        stored = Stored(entry, written[0].step, written[0].size, None)
         pending = self._pending(stored)
         pending.statements += sql.keys_entered(list(entry.keys), number)
         for state in written:
@@ -157,7 +146,7 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.is_shared:
-            await self._lines.reading.run(lambda session: self.store.announce(session, name))
+            await self._reading.run(lambda session: self.store.announce(session, name))
 
     async def end_announcement(self, name: str) -> None:
         """Let them know that it no longer is.
@@ -166,9 +155,7 @@ class Persistence(Commits):
         """
         if self.has_store and self.is_shared:  # a server that has stopped has taken back all
             with suppress(Unavailable):
-                await self._lines.reading.run(
-                    lambda session: self.store.end_announcement(session, name)
-                )
+                await self._reading.run(lambda session: self.store.end_announcement(session, name))
 
     def delete(self, name: str) -> Pending | None:
         """Delete a sandbox from the store; what that is done with, where there is a store."""
@@ -210,7 +197,7 @@ class Persistence(Commits):
         for pending in (*self._flying.values(), *self._next.values()):
             if pending.ends:
                 await pending.known.wait()
-        return await self._lines.reading.run(work)
+        return await self._reading.run(work)
 
     # -- snapshots
 
@@ -286,7 +273,7 @@ class Persistence(Commits):
                 for stored in [*self._stored.values(), *self._next]:
                     if stored.is_long:
                         await self._rewrite(stored)
-                while await self._lines.writing.run(sql.delete_unused):
+                while await self._writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
@@ -303,11 +290,12 @@ class Persistence(Commits):
         """
         size = stored.size
         (state,) = await self.write(stored.entry.sandbox)
-        is_there = self._stored.get(stored.entry.sandbox.name) is stored
+        is_there = self._stored.get(stored.entry.name) is stored
         if is_there or stored in self._next:
-            pending, last = self._pending(stored), sql.place_of(stored.number, state.step)
+            pending = self._pending(stored)
+            last = sql.place_of(pending.number, state.step)
             stored.state_step, stored.state_size = state.step, state.size
-            stored.size, stored.contract = stored.size - size, self.factory.contract
+            stored.size, stored.entry.contract = stored.size - size, self.factory.contract
             pending.steps = [step for step in pending.steps if step[0] > last]
-            pending.statements += sql.state_entered(stored.number, state)
-            pending.statements.append(sql.steps_ended(stored.number, state.step))
+            pending.statements += sql.state_entered(pending.number, state)
+            pending.statements.append(sql.steps_ended(pending.number, state.step))

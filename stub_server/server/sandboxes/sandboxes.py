@@ -114,17 +114,13 @@ class Sandboxes(MadeSandboxes):
 
         Raises Unavailable.
         """
-        pattern = folded(pattern)
-        found: list[Entry | Kept] = []
-        for entry in self.entries():
-            if glob(pattern, entry.sandbox.name):
-                found.append(entry)
+        found: list[Entry | Kept] = [*self.entries()]
         if self.persistence.has_store:
-            for row in await self.persistence.query(sql.listed):
-                if row.name not in self._entries and glob(pattern, row.name):
-                    found.append(row)
+            rows = await self.persistence.query(sql.listed)
+            found += [row for row in rows if row.name not in self._entries]
             found.sort(key=lambda each: each.created_at, reverse=True)
-        return found
+        pattern = folded(pattern)
+        return [each for each in found if glob(pattern, each.name)]
 
     # -- coming and going
 
@@ -132,10 +128,10 @@ class Sandboxes(MadeSandboxes):
         """Delete the sandbox of a request that failed after it created it, unless others have used
         it since.
         """
-        if self._entries.get(entry.sandbox.name) is not entry or entry.uses:
+        if self._entries.get(entry.name) is not entry or entry.uses:
             return False
-        self.forget(entry.sandbox.name)
-        self.generations.take_back(entry.sandbox.name, entry.sandbox.origin.generation)
+        self.forget(entry.name)
+        self.generations.take_back(entry.name, entry.sandbox.origin.generation)
         return True
 
     # -- one in place of another
