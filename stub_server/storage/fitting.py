@@ -105,15 +105,12 @@ class Fitting:
             raise damaged(f"the sandbox's own merchant {home} is missing")
         for event in sandbox.events:
             if event.type not in self._rules.payload_keys:
-                fault = Fault("/type", f"the contract has no event {event.type[:80]!r}")
-                self._blame("events", event.id, fault)
+                self._blame("events", event.id, "/type", "the contract has no such event")
         for timer in sandbox.timers.pending():
             if timer.job not in JOBS and timer.job != SENDING:
-                fault = Fault("/job", f"there is no job {timer.job[:80]!r}")
-                self._blame("timers", str(timer.seq), fault)
+                self._blame("timers", str(timer.seq), "/job", "there is no such job")
             elif timer.merchant_id not in sandbox.stores:
-                fault = Fault("/merchant_id", "there is no such merchant")
-                self._blame("timers", str(timer.seq), fault)
+                self._blame("timers", str(timer.seq), "/merchant_id", "there is no such merchant")
         return self.unfit()
 
     def unfit(self) -> list[str]:
@@ -124,11 +121,10 @@ class Fitting:
             found.append(f"{where}: {reason} ({records}), such as {next(iter(idents))}")
         return found
 
-    def _blame(self, table: str, ident: str, *faults: Fault) -> None:
-        for pointer, reason in faults:
-            place = table[:40], pointer
-            if len(self._unfit) < SHOWN or place in self._unfit:
-                self._unfit.setdefault(place, (reason, {}))[1][ident] = None
+    def _blame(self, table: str, ident: str, pointer: str, reason: str) -> None:
+        place = table[:40], pointer
+        if len(self._unfit) < SHOWN or place in self._unfit:
+            self._unfit.setdefault(place, (reason, {}))[1][ident] = None
 
     def record(self, table: str, record: Record) -> Record:
         """A version as the served contract has it."""
@@ -147,7 +143,8 @@ class Fitting:
                 public = _filled(document, document.schema(spec.schema), public)
                 record = record._replace(public=encoded(public))
             faults = _faults(validator, public) or _inside(table, spec, record, public)
-        self._blame(table, record.id, *faults)
+        for fault in faults:
+            self._blame(table, record.id, *fault)
         return record
 
 
@@ -197,19 +194,15 @@ def _faults(validator: Validator, value: Json) -> list[Fault]:
         return [Fault("", f"it does not fit, and has more than {MOST_SEARCHED:,} values")]
     found = []
     for error in islice(validator.iter_errors(value), MOST_FAULTS):
-        pointer = ""
         kind: Any = error.kind
-        for step in error.instance_path:
-            pointer += "/*" if isinstance(step, int) else f"/{escaped(step)}"
+        path = ["*" if isinstance(step, int) else escaped(step) for step in error.instance_path]
+        names, reason = [], error.message[:200]
         if kind.name == "required":
-            pointer += f"/{escaped(kind.property)}"
-            found.append(Fault(pointer[:200], "required and has no default"))
+            names, reason = [kind.property], "required and has no default"
         elif kind.name == "additionalProperties":
-            for name in kind.unexpected[:MOST_FAULTS]:
-                place = f"{pointer}/{escaped(name)}"[:200]
-                found.append(Fault(place, "the contract has no such member"))
-        else:
-            found.append(Fault(pointer[:200], error.message[:200]))
+            names, reason = kind.unexpected[:MOST_FAULTS], "the contract has no such member"
+        for steps in [[*path, escaped(name)] for name in names] or [path]:
+            found.append(Fault("/".join(["", *steps])[:200], reason))
     return found
 
 

@@ -41,12 +41,13 @@ class SqliteSession:
         )
         # the sum of the row shows the damage
         self._database.text_factory = lambda text: text.decode(errors="replace")
-        with ExitStack() as failed:
-            failed.callback(self.close)
-            self.run(f"pragma synchronous={'full' if always else 'normal'}")
-            self.run("pragma wal_autocheckpoint=0")
-            self.run("pragma foreign_keys=on")
-            failed.pop_all()
+        synchronous = "full" if always else "normal"
+        try:
+            for pragma in (f"synchronous={synchronous}", "wal_autocheckpoint=0", "foreign_keys=on"):
+                self.run(f"pragma {pragma}")
+        except BaseException:
+            self.close()
+            raise
 
     def run(self, statement: str, *values: Any) -> list[Values]:
         try:

@@ -1,6 +1,7 @@
 """Makes sandboxes of scenarios, files and stores, empty ones, and what each has beside it."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from random import Random
 from typing import Any, NamedTuple
 
@@ -88,21 +89,17 @@ class SandboxFactory:
             seed = settings.seed
         if beginning.clock is not None:
             now = beginning.clock[0]
-        clock = Clock(now)
-        ids = Ids(seed, self.rules.secret, name, repeats=not settings.is_public)
-        log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        scenario = beginning.scenario or settings.scenario
-        origin = Origin(seed, scenario, self.rules.settings)
+        rules = self.rules
         sandbox = Sandbox(
             name=name,
-            origin=origin,
-            rules=self.rules,
-            clock=clock,
-            ids=ids,
-            log=log,
-            settings=origin.first_settings,
+            origin=Origin(seed, beginning.scenario or settings.scenario, rules.settings),
+            rules=rules,
+            clock=Clock(now),
+            ids=Ids(seed, rules.secret, name, repeats=not settings.is_public),
+            log=Log(settings.history, self._budget),
+            settings=rules.settings,
             faults=Faults(seed),
-            journal=journal,
+            journal=Journal(settings.journal, self._budget),
         )
         sandbox.renew(generation)
         return sandbox
@@ -116,16 +113,15 @@ class SandboxFactory:
         """
 
         def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
-            beginning = Beginning(self.permitted(scenario), seed)
-            return self.empty(name or own_name, generation, beginning)
+            return self.empty(name or own_name, generation, self.beginning(scenario, seed))
 
         return empty
 
-    def permitted(self, scenario: str) -> str:
-        """The scenario if a request may name it, else the server's own."""
-        if scenario in known_scenarios():
-            return scenario
-        return self.settings.scenario
+    def beginning(self, scenario: str, seed: int) -> Beginning:
+        """That of a scenario if a request may name it, else of the server's own."""
+        if scenario not in known_scenarios():
+            scenario = self.settings.scenario
+        return Beginning(scenario, seed)
 
     def read(
         self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool
@@ -185,11 +181,9 @@ class SandboxFactory:
         size = sql.size_of_steps(session, kept.id)
         return Stored(entry, states[0].step, states[0].size, kept.newest, size), snapshots
 
-    def make(
-        self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
-    ) -> Sandbox:
+    def make(self, name: str, generation: str, beginning: Beginning = AS_AT_THE_START) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
-        sandbox = self.empty(name, generation, Beginning(scenario, seed))
+        sandbox = self.empty(name, generation, beginning)
         self.seeding.fill(sandbox)
         return self._own(sandbox)
 
@@ -234,13 +228,13 @@ class SandboxFactory:
 def _lines(session: Session, kept: Kept, states: Sequence[KeptState]) -> Iterator[tuple[str, Any]]:
     """The lines of a sandbox, and then of its snapshots, as those of a file. Raises Damage."""
     for state in states:
+        lines = sql.lines(session, state)
         if state.name:
             yield "snapshot", orjson.loads(state.about)
-        for line in sql.lines(session, state):
+        else:
+            lines = chain(lines, sql.steps_of(session, kept, state))
+        for line in lines:
             yield from orjson.loads(line).items()
-        if not state.name:
-            for line in sql.steps_of(session, kept, state):
-                yield from orjson.loads(line).items()
 
 
 def _unreadable(error: ValueError) -> Exception:

@@ -50,8 +50,8 @@ class Sandboxes(MadeSandboxes):
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
-            scenario = self.factory.permitted(kept["scenario"])
-            self.default = self.factory.make(DEFAULT, kept["generation"], scenario, kept["seed"])
+            beginning = self.factory.beginning(kept["scenario"], kept["seed"])
+            self.default = self.factory.make(DEFAULT, kept["generation"], beginning)
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start.
@@ -73,7 +73,7 @@ class Sandboxes(MadeSandboxes):
         else:
             file = read_file(self.settings.restore)
             sandbox, snapshots, _ = self.factory.read(DEFAULT, generation, file, abroad=False)
-        entry = self._entry(sandbox, None)
+        entry = self._entry(sandbox)
         entry.snapshots.check_room_instead(snapshots)
         # before any request is served, and so with an event loop of its own
         if self.persistence.has_store and not asyncio.run(self._put(entry, snapshots)):
@@ -176,7 +176,7 @@ class Sandboxes(MadeSandboxes):
 
     def put_in_place(self, sandbox: Sandbox) -> None:
         """Replace the sandbox of its name, if there is one, on a server without a store."""
-        self.put(self._entry(sandbox, None))
+        self.put(self._entry(sandbox))
 
     async def _replace(
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()
