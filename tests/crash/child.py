@@ -59,7 +59,10 @@ def facts(app: Application) -> Facts:
             entry.incarnation,
             entry.sandbox.log.number,
             digest(entry.sandbox),
-            [f"{snapshot.name} {digest(snapshot.sandbox)}" for snapshot in entry.snapshots.all()],
+            [
+                f"{snapshot.name} {digest(snapshot.sandbox)}"
+                for snapshot in entry.snapshots.values()
+            ],
         )
         for entry in app.sandboxes.entries()
     }

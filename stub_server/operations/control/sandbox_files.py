@@ -38,7 +38,7 @@ async def _export(work: Work, entry: Entry, query: Body) -> Reply:
     state, steps = capture(sandbox), list[Step]()
     if query["history"]:
         steps = list(sandbox.log)
-    snapshots = entry.snapshots.all()
+    snapshots = list(entry.snapshots.values())
     return await _file(
         work,
         "sandbox",

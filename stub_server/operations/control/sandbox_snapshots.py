@@ -44,7 +44,7 @@ async def _made(work: Work, name: str, description: str | None) -> tuple[Entry, 
 
 
 def list_snapshots(work: Work, query: Body) -> Reply:
-    return lists.listed_here("snapshots", work.entry.snapshots.all()[::-1], query, _shown)
+    return lists.listed_here("snapshots", [*reversed(work.entry.snapshots.values())], query, _shown)
 
 
 async def delete_snapshot(work: Work, name: str) -> Reply:
@@ -54,7 +54,7 @@ async def delete_snapshot(work: Work, name: str) -> Reply:
 
 async def restore_snapshot(work: Work, name: str) -> Reply:
     async with own_turn(work) as entry:
-        then = entry.snapshots.get(name).sandbox.fork(work.sandbox.name)
+        then = entry.snapshots.named(name).sandbox.fork(work.sandbox.name)
         _, step = work.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
     return reply.value({"sandbox": shown(work, entry)})

@@ -22,6 +22,7 @@ from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
 from ...core.record import Body
 from ...core.slices import BackgroundWorker
+from ...engine import kept
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
@@ -110,7 +111,7 @@ class Commits:
         def write(step: Step) -> None:
             self.check_written()
             pending = self._pending(stored)
-            if not sandbox.log.has_room(step.size):
+            if step.size > kept.MOST_BYTES:  # no log has room for it
                 stored.leap = step.number
                 self._wake.set()
                 return

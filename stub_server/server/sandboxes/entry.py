@@ -76,51 +76,45 @@ def keys_of(sandbox: Sandbox) -> set[str]:
     return found
 
 
-class Snapshots:
+class Snapshots(dict[str, Snapshot]):
     """The snapshots of one sandbox by name, which stay when the log drops steps, bounded in number
-    and bytes.
+    and bytes, in the order in which they were made.
 
     `budget` is shared by those of a server.
     """
 
     def __init__(self, budget: Budget) -> None:
+        super().__init__()
         self.budget = budget
-        self._snapshots: dict[str, Snapshot] = {}
 
-    def get(self, name: str) -> Snapshot:
+    def named(self, name: str) -> Snapshot:
         """A snapshot. Raises NotFound."""
-        found = self._snapshots.get(name)
-        if found is None:
+        if name not in self:
             advice = "GET /_sandbox/snapshots lists them."
             raise NotFound(
                 f"This sandbox has no snapshot {name[:63]}.",
                 advice=advice,
                 code="snapshot_not_found",
             )
-        return found
-
-    def all(self) -> list[Snapshot]:
-        """All of them, in the order in which they were made."""
-        return list(self._snapshots.values())
+        return self[name]
 
     def check_room(self, name: str, size: int = 0) -> None:
         """Check that there is room for one more snapshot of so many bytes. Raises Conflict."""
-        old = self._snapshots.get(name)
-        if old is None and len(self._snapshots) >= MOST_SNAPSHOTS:
+        if name in self:
+            size -= self[name].size
+        elif len(self) >= MOST_SNAPSHOTS:
             raise _too_many(f"A sandbox has at most {MOST_SNAPSHOTS} snapshots.")
-        if old is not None:
-            size -= old.size
         self._check_bytes(size)
 
     def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
         """Check that the snapshots of a file fit in the place of all of these. Raises BadFile."""
         try:
-            self._check_bytes(_size(snapshots) - _size(self.all()))
+            self._check_bytes(_size(snapshots) - _size(self.values()))
         except Conflict as error:
             raise BadFile("too_large", error.message) from None
 
     def _check_bytes(self, more: int) -> None:
-        if _size(self.all()) + more > MOST_SNAPSHOT_BYTES:
+        if _size(self.values()) + more > MOST_SNAPSHOT_BYTES:
             raise _too_many(
                 f"The snapshots of a sandbox have at most {MOST_SNAPSHOT_BYTES >> 20} MiB together."
             )
@@ -134,18 +128,17 @@ class Snapshots:
         """Keep snapshots for which there is room, each in place of the one of the same name."""
         for snapshot in snapshots:
             self.drop(snapshot.name)
-            self._snapshots[snapshot.name] = snapshot
+            self[snapshot.name] = snapshot
             self.budget.used += snapshot.size
 
     def drop(self, name: str) -> None:
         """Delete a snapshot, if it is there."""
-        gone = self._snapshots.pop(name, None)
-        if gone is not None:
-            self.budget.used -= gone.size
+        if name in self:
+            self.budget.used -= self.pop(name).size
 
     def clear(self) -> None:
         """Delete all of them."""
-        for name in list(self._snapshots):
+        for name in list(self):
             self.drop(name)
 
 

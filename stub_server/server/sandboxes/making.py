@@ -22,10 +22,10 @@ from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage import sql
 from ...storage.admitting import Admitted, admitted
-from ...storage.database import Damage, Kept, KeptState, Session, StoreError
+from ...storage.database import Kept, KeptState, Session
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
-from ...storage.package import BadFile, unpack
+from ...storage.package import unpack
 from ...storage.reading import Empty, Reader
 from ...storage.state import Snapshot
 from ...webhooks.inbox import Inbox
@@ -147,16 +147,14 @@ class SandboxFactory:
     def open(self, session: Session, kept: Kept, holder: int) -> tuple[Stored, Sequence[Snapshot]]:
         """A sandbox of a store, and its snapshots.
 
-        Raises StoreError, and Damage where they are not as they were written.
+        Raises Damage and ValueError where they are not as they were written, and BadFile where they
+        do not fit.
         """
         about = orjson.loads(kept.about)
         fitting = Fitting(self.rules, about["contract"], trusted=True)
         reader = Reader(self.carried(about["generation"]), adopted(anew=False), fitting)
-        try:
-            states = sql.states(session, kept.id)
-            sandbox, snapshots, _ = admitted(_lines(session, kept, states), reader)
-        except ValueError as error:
-            raise _unreadable(error) from None
+        states = sql.states(session, kept.id)
+        sandbox, snapshots, _ = admitted(_lines(session, kept, states), reader)
         if kept.newest or holder:  # no ids of requests that an earlier process has given
             sandbox.ids.requests = Random(
                 f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}"
@@ -235,11 +233,3 @@ def _lines(session: Session, kept: Kept, states: Sequence[KeptState]) -> Iterato
             lines = chain(lines, sql.steps_of(session, kept, state))
         for line in lines:
             yield from orjson.loads(line).items()
-
-
-def _unreadable(error: ValueError) -> Exception:
-    """What is raised where lines are damaged, or do not fit the contract."""
-    if not isinstance(error, BadFile) or error.kind == "damaged":
-        return Damage(f"its lines cannot be read: {error}")
-    reasons = "\n  ".join(error.reasons)
-    return StoreError(f"does not fit the contract that is served:\n  {reasons}")

@@ -25,6 +25,7 @@ from ...storage.database import (
     StoreError,
     one_line,
 )
+from ...storage.package import BadFile
 from ...storage.state import Snapshot
 from .commits import PAUSE, Commits
 from .entry import Entry
@@ -98,12 +99,15 @@ class Persistence(Commits):
         where = f"{self.store.name}{what}"
         try:
             yield
-        except (Damage, self.store.errors) as error:
+        except (Damage, ValueError, self.store.errors) as error:
+            if isinstance(error, BadFile) and error.kind == "unfit":
+                reasons = "\n  ".join(error.reasons)
+                raise StoreError(
+                    f"{where} does not fit the contract that is served:\n  {reasons}"
+                ) from None
             raise StoreError(
                 f"{where} cannot be read ({one_line(error)}). {self.store.advice}"
             ) from None
-        except StoreError as error:
-            raise StoreError(f"{where} {error}") from None
 
     def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
         stored.entry.snapshots.keep(*snapshots)
@@ -221,7 +225,7 @@ class Persistence(Commits):
         async with self.changing:
             if entry.sandbox.status.is_gone:
                 raise gone()
-            entry.snapshots.get(name)
+            entry.snapshots.named(name)
             await self.store_row(entry.sandbox, lambda number: [sql.state_ended(number, name)])
             entry.snapshots.drop(name)
 
