@@ -140,7 +140,7 @@ def _sandbox(sandbox: Sandbox) -> Body:
         "clock": sandbox.clock.recorded._asdict(),
         "position": sandbox.ids.position,
         "event_salt": f"{sandbox.ids.event_salt:x}",
-        "events_raised": sandbox.events.raised,
+        "raised": sandbox.events.raised,
         "timers_set": sandbox.timers.last,
         "sample": origin.sample,
         "personas": origin.personas,

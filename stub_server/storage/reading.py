@@ -5,7 +5,7 @@ A step names what it replaced by id alone, so lines are read in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -115,12 +115,8 @@ class Reader:
             raise damaged("two sandboxes where one was expected")
         sandbox = self._empty(body["name"], body["scenario"], body["seed"])
         sandbox.log.number = body["step"]
-        sandbox.clock.set(ClockState(**body["clock"]))
-        sandbox.ids.position = _pair(body["position"])
         sandbox.ids.event_salt = int(body["event_salt"], 16)
-        sandbox.events.raised = body["events_raised"]
-        sandbox.timers.last = body["timers_set"]
-        sandbox.settings = SandboxSettings(**body["settings"])
+        sandbox.stand(_standing(body, body["timers_set"], sandbox.settings))
         first_clock = body.get("first_clock")
         sandbox.origin = replace(
             sandbox.origin,
@@ -210,13 +206,14 @@ class Reader:
             raise _misplaced()
         versions = [] if restores else written(parts[0].changes)
         timers = [Timer(**timer) for timer in body.get("timers", ())]
+        before, numbers = sandbox.standing, [timer.seq for timer in timers]
         taken = [sandbox.timers.live.get(number) for number in body.get("taken", ())]
         return Step(
             number=body["number"],
             at=body["at"],
             cause=Cause(**body["cause"]),
-            before=sandbox.standing,
-            after=self._standing(body, timers),
+            before=before,
+            after=_standing(body, max([before.timers, *numbers]), before.settings),
             parts=parts,
             event_ends=_ends(
                 sandbox.events, body.get("events"), partial(self._event, records=versions)
@@ -236,16 +233,6 @@ class Reader:
             raise damaged(
                 f"step {number} uses ids again: its position is lower than the one before"
             )
-
-    def _standing(self, body: Body, timers: Iterable[Timer]) -> Standing:
-        """How the sandbox stands after a step that sets these timers."""
-        before = self.sandbox.standing
-        settings = before.settings
-        if "settings" in body:
-            settings = SandboxSettings(**body["settings"])
-        last = max([before.timers, *[timer.seq for timer in timers]])
-        clock, position = ClockState(**body["clock"]), _pair(body["position"])
-        return Standing(clock, position, body["raised"], last, settings)
 
     def _part(self, body: Body, *, restores: bool) -> Part:
         """The changes of one merchant's records and usage, with what they replace.
@@ -271,6 +258,14 @@ class Reader:
         for key, after in body.get("used", {}).items():
             used.append(Used(key, after and _pair(after), store.usage.get(key)))
         return Part.of(store.merchant, changes, used, opens=opens, closes=closes)
+
+
+def _standing(body: Body, timers: int, settings: SandboxSettings) -> Standing:
+    """How a sandbox stands that has set so many timers, and has these settings unless told."""
+    if "settings" in body:
+        settings = SandboxSettings(**body["settings"])
+    clock, position = ClockState(**body["clock"]), _pair(body["position"])
+    return Standing(clock, position, body["raised"], timers, settings)
 
 
 def _misplaced() -> BadFile:

@@ -239,8 +239,8 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "sandbox.timers_set: ",
     ),
     "events near the end of numbers": (
-        _set("sandbox", events_raised=MOST + 1),
-        "sandbox.events_raised: ",
+        _set("sandbox", raised=MOST + 1),
+        "sandbox.raised: ",
     ),
     "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
     "a timer near the end of numbers": (_set("timer", seq=MOST + 1), "timer.seq: "),
@@ -325,7 +325,7 @@ def test_the_keys_that_steps_of_a_file_name_count(control: httpx2.Client, file: 
     merchant = next(body for kind, body in found if kind == "merchant")
     part = {"merchant": merchant["id"], "used": dict.fromkeys(map(str, range(2_400)))}
     step = {"at": sandbox["clock"]["now"], "clock": sandbox["clock"], "parts": [part]}
-    step |= {"position": sandbox["position"], "raised": sandbox["events_raised"]}
+    step |= {"position": sandbox["position"], "raised": sandbox["raised"]}
     step["cause"] = {"kind": "control", "id": "x", "operation": "x"}
     for number in range(1, 101):
         found.append(("step", step | {"number": sandbox["step"] + number}))
