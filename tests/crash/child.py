@@ -19,7 +19,7 @@ from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.engine.history import state_at
 from stub_server.engine.sandbox import Sandbox
 from stub_server.server.layers.routing import Application
-from stub_server.server.sandboxes import pending
+from stub_server.server.sandboxes import entry
 from stub_server.settings import Settings
 from stub_server.storage import lines, sqlite
 from stub_server.storage.lines import Writer
@@ -73,7 +73,7 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
     are written.
     """
     with (
-        patch.object(pending, "LEAST", 12_000),
+        patch.object(entry, "LEAST", 12_000),
         patch.object(lines, "PART", 5_000),
         patch.object(sqlite, "EVERY", 0.005),
         patch.object(sqlite, "LONG", 200_000),

@@ -15,7 +15,7 @@ from unittest.mock import patch
 from stub_server.app import create_app
 from stub_server.data.keys import own_pair
 from stub_server.server.layers.routing import Application
-from stub_server.server.sandboxes import pending
+from stub_server.server.sandboxes import entry
 from stub_server.storage.database import StoreError
 from stub_server.storage.sqlite import DATABASE
 
@@ -44,7 +44,7 @@ class Intact(NamedTuple):
 def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
     """A directory with a life behind it, of a server that was stopped, or `killed`."""
     random, files = Random(seed), dict[str, bytes]()
-    with patch.object(pending, "LEAST", 12_000):
+    with patch.object(entry, "LEAST", 12_000):
         app = create_app(settings(folder / "living"))
         inside = Inside(app)
         inside.run(started(app))

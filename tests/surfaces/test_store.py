@@ -21,7 +21,7 @@ import pytest
 from stub_server.app import create_app
 from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
-from stub_server.server.sandboxes import pending
+from stub_server.server.sandboxes import entry
 from stub_server.storage.database import StoreError
 from stub_server.storage.sql import FORMAT, sum_of
 from stub_server.storage.sqlite import DATABASE
@@ -204,7 +204,7 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     starts are fast.
     """
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
-    with patch.object(pending, "LEAST", 100_000):
+    with patch.object(entry, "LEAST", 100_000):
         app = create_app(settings)
         inside = Inside(app)
         inside.run(start(app))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from secrets import token_hex
+from secrets import randbits, token_hex
 from typing import Any
 
 import orjson
@@ -14,12 +14,14 @@ from ...core.problem import Conflict, NotFound
 from ...engine.kept import Budget
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
 from ...settings import Settings
-from ...storage.database import Kept
+from ...storage.database import Kept, KeptState
 from ...storage.package import BadFile
 from ...storage.state import MOST_SNAPSHOTS, Snapshot
 from ...webhooks.inbox import Inbox
 
 _BYTES = 8  # of a generation
+# bytes of steps after which a state is written, of sandboxes whose state is smaller
+LEAST = 64 * 1024 * 1024
 MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
 NAMING = (
     "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a"
@@ -152,15 +154,19 @@ def _too_many(message: str) -> Conflict:
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """A sandbox and what the server knows of it. Times are the machine's, in ms.
 
     One that was `created_on_first_use` of its name makes room for others. It is found by its `keys`
     (`keys_of`), also by those that have ended since. `inbox` and `snapshots` are not part of its
     state. `incarnation` changes with a reset or a rewind, since event ids then
-    begin again; `origin_events` is how many events it began with. In a store it has a `number`;
-    `contract` is empty where its state and steps there are not all of one.
+    begin again; `origin_events` is how many events it began with.
+
+    In a store it has a `number`. `committed` is that of the newest step there, None while it is
+    not. There are the state after a step, of so many bytes, and `size` bytes of steps since;
+    `contract` is empty where these are not all of one. `leap` is the newest step that has no line,
+    since a log does not keep one of that size: a state is stored in place of it.
     """
 
     sandbox: Sandbox
@@ -176,12 +182,33 @@ class Entry:
     origin_events: int = 0
     number: int = 0
     contract: str = ""
+    committed: int | None = None
+    state_step: int = 0
+    state_size: int = 0
+    size: int = 0
+    leap: int = 0
     uses: int = 0  # requests to it in this process, without the one that created it
 
     @property
     def name(self) -> str:
         """The name of the sandbox."""
         return self.sandbox.name
+
+    @property
+    def lacks_state(self) -> bool:
+        """Whether nothing can be committed before a state is written."""
+        return self.leap > self.state_step
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a state is to be written. One is read in half the time of its steps."""
+        return self.lacks_state or self.size > max(LEAST, self.state_size // 2)
+
+    def begin(self, state: KeptState, contract: str) -> None:
+        """Have a number in the store, and no step but those in a state, which is of a contract."""
+        self.number = randbits(31)  # as many bits as a step's place has left for it
+        self.contract, self.committed = contract, None
+        self.state_step, self.state_size, self.size, self.leap = state.step, state.size, 0, 0
 
     def row(self) -> Kept:
         """The row of the sandbox in a store."""

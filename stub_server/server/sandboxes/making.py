@@ -30,7 +30,6 @@ from ...storage.reading import Empty, Reader
 from ...storage.state import Snapshot
 from ...webhooks.inbox import Inbox
 from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots
-from .pending import Stored
 
 
 class Beginning(NamedTuple):
@@ -144,7 +143,7 @@ class SandboxFactory:
         sandbox.status.held_before = SILENT
         return found
 
-    def open(self, session: Session, kept: Kept, holder: int) -> tuple[Stored, Sequence[Snapshot]]:
+    def open(self, session: Session, kept: Kept, holder: int) -> tuple[Entry, Sequence[Snapshot]]:
         """A sandbox of a store, and its snapshots.
 
         Raises Damage and ValueError where they are not as they were written, and BadFile where they
@@ -169,15 +168,17 @@ class SandboxFactory:
             kept.expires_at,
             *self.belongings(),
             set(sql.keys_of(session, kept.id)),
-            about["incarnation"],
-            about["origin_events"],
-            kept.id,
+            incarnation=about["incarnation"],
+            origin_events=about["origin_events"],
+            number=kept.id,
+            # what follows is for the served contract: lines of several have no name
+            contract="" if fitting.is_other else self.contract,
+            committed=kept.newest,
+            state_step=states[0].step,
+            state_size=states[0].size,
+            size=sql.size_of_steps(session, kept.id),
         )
-        # what follows is for the served contract: its lines may be of several, which has no name
-        if not fitting.is_other:
-            entry.contract = self.contract
-        size = sql.size_of_steps(session, kept.id)
-        return Stored(entry, states[0].step, states[0].size, kept.newest, size), snapshots
+        return entry, snapshots
 
     def make(self, name: str, generation: str, beginning: Beginning = AS_AT_THE_START) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""

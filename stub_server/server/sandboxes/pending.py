@@ -1,4 +1,4 @@
-"""What is to be committed of a sandbox: how far it is stored, and what goes together."""
+"""What is to be committed of a sandbox together."""
 
 from __future__ import annotations
 
@@ -10,37 +10,6 @@ from ...storage.database import Change
 from ...storage.sql import steps_ended, steps_entered
 from .entry import Entry
 
-# bytes of steps after which a state is written, of sandboxes whose state is smaller
-LEAST = 64 * 1024 * 1024
-
-
-@dataclass(slots=True, eq=False)
-class Stored:
-    """A sandbox whose steps are stored: after which step the state is that opening it begins with,
-    how many bytes that has, and the steps since.
-
-    `committed` is the number of the newest step that is stored, None while the sandbox is not.
-    `leap` is the newest step that has no line, since a log does not keep one of that size: a
-    state is stored in place of it.
-    """
-
-    entry: Entry
-    state_step: int
-    state_size: int
-    committed: int | None
-    size: int = 0
-    leap: int = 0
-
-    @property
-    def lacks_state(self) -> bool:
-        """Whether nothing can be committed before a state is written."""
-        return self.leap > self.state_step
-
-    @property
-    def is_long(self) -> bool:
-        """Whether a state is to be written. One is read in half the time of its steps."""
-        return self.lacks_state or self.size > max(LEAST, self.state_size // 2)
-
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Pending(Change):
@@ -50,7 +19,7 @@ class Pending(Change):
     is not done.
     """
 
-    stored: Stored
+    entry: Entry
     steps: list[tuple[int, bytes]] = field(default_factory=list)
     known: asyncio.Event = field(default_factory=asyncio.Event)
     failure: Refusal | None = None
@@ -58,7 +27,7 @@ class Pending(Change):
     @property
     def is_ready(self) -> bool:
         """Whether it can be committed, or fails."""
-        return self.ends or self.failure is not None or not self.stored.lacks_state
+        return self.ends or self.failure is not None or not self.entry.lacks_state
 
     async def outcome(self) -> bool:
         """Wait until it is stored; False where the name of a new sandbox is taken.
@@ -68,7 +37,7 @@ class Pending(Change):
         await self.known.wait()
         if self.failure is not None:
             raise self.failure.again()
-        return self.stored.committed is not None
+        return self.entry.committed is not None
 
     def complete(self) -> None:
         """Add the row of the sandbox as it is now, unless it is to be deleted. Raises its
@@ -79,7 +48,5 @@ class Pending(Change):
         if self.ends:
             self.statements = [steps_ended(self.number)]
         else:
-            stored = self.stored
             self.statements += steps_entered(self.steps)
-            self.before = stored.committed
-            self.row = stored.entry.row()
+            self.before, self.row = self.entry.committed, self.entry.row()

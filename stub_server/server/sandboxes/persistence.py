@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from secrets import randbits
 from typing import TypeVar
 
 import orjson
@@ -29,7 +28,7 @@ from ...storage.package import BadFile
 from ...storage.state import Snapshot
 from .commits import PAUSE, Commits
 from .entry import Entry
-from .pending import Pending, Stored
+from .pending import Pending
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
 T = TypeVar("T")
@@ -67,7 +66,7 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found: tuple[Stored, Sequence[Snapshot]] | str | None
+        found: tuple[Entry, Sequence[Snapshot]] | str | None
         holder = self.store.holder
         found = await self.query(lambda session: self.store.claim(session, name))
         if found is None:
@@ -79,7 +78,7 @@ class Persistence(Commits):
         self.check_lease()
         return self._entry(*found)
 
-    def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
+    def _open(self, session: Session, name: str) -> tuple[Entry, Sequence[Snapshot]] | str | None:
         with self._naming(f": the sandbox {name}"):
             address = self.store.claim(session, name)
             if address is not None:
@@ -109,10 +108,10 @@ class Persistence(Commits):
                 f"{where} cannot be read ({one_line(error)}). {self.store.advice}"
             ) from None
 
-    def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
-        stored.entry.snapshots.keep(*snapshots)
-        self._follow(stored)
-        return stored.entry
+    def _entry(self, entry: Entry, snapshots: Sequence[Snapshot]) -> Entry:
+        entry.snapshots.keep(*snapshots)
+        self._follow(entry)
+        return entry
 
     # -- sandboxes that come and go
 
@@ -126,13 +125,11 @@ class Persistence(Commits):
             return True
         before, holder = self._stored.get(entry.name), self.store.holder
         self.check_written()
-        # as many bits as a step's place has left for it
-        number = entry.number = randbits(31)
-        entry.contract = self.factory.contract
+        entry.begin(written[0], self.factory.contract)
+        number = entry.number
         if before is not None:
             self._pending(before).ends = True
-        stored = Stored(entry, written[0].step, written[0].size, None)
-        pending = self._pending(stored)
+        pending = self._pending(entry)
         pending.statements += sql.keys_entered(list(entry.keys), number)
         for state in written:
             pending.statements += sql.state_entered(number, state)
@@ -141,7 +138,7 @@ class Persistence(Commits):
         self.check_lease()
         # an earlier sandbox may have keys that a copy or a file brings
         entry.keys = set(await self.query(lambda session: sql.keys_of(session, number)))
-        self._follow(stored)
+        self._follow(entry)
         return True
 
     async def announce(self, name: str) -> None:
@@ -163,10 +160,10 @@ class Persistence(Commits):
 
     def delete(self, name: str) -> Pending | None:
         """Delete a sandbox from the store; what that is done with, where there is a store."""
-        stored = self._stored.pop(name, None)
-        if stored is None:
+        entry = self._stored.pop(name, None)
+        if entry is None:
             return None
-        pending = self._pending(stored)
+        pending = self._pending(entry)
         pending.ends = True
         return pending
 
@@ -216,7 +213,8 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot.name, snapshot.size)
-            await self.store_row(entry.sandbox, lambda number: sql.state_entered(number, *written))
+            for state in written:
+                await self.store_row(entry.sandbox, *sql.state_entered(entry.number, state))
             entry.snapshots.keep(snapshot)
             return True
 
@@ -226,7 +224,7 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 raise gone()
             entry.snapshots.named(name)
-            await self.store_row(entry.sandbox, lambda number: [sql.state_ended(number, name)])
+            await self.store_row(entry.sandbox, sql.state_ended(entry.number, name))
             entry.snapshots.drop(name)
 
     # -- beside the requests
@@ -260,8 +258,8 @@ class Persistence(Commits):
         """Close the store as it is."""
         if self.has_store:
             self.has_store = False
-            for stored in self._stored.values():
-                stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
+            for entry in self._stored.values():
+                entry.sandbox.log.writer = entry.sandbox.log.stored = None
             self._stored.clear()
             for beside in self._lines:
                 beside.close()
@@ -274,32 +272,32 @@ class Persistence(Commits):
                     await self._wake.wait()
             self._wake.clear()
             try:
-                for stored in [*self._stored.values(), *self._next]:
-                    if stored.is_long:
-                        await self._rewrite(stored)
+                for entry in [*self._stored.values(), *self._next]:
+                    if entry.is_long:
+                        await self._rewrite(entry)
                 while await self._writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
                 for pending in self._next.values():
-                    if pending.stored.lacks_state:
+                    if pending.entry.lacks_state:
                         pending.failure = error
-                        self._pending(pending.stored)
+                        self._pending(pending.entry)
                 await asyncio.sleep(PAUSE)
                 self._wake.set()
 
-    async def _rewrite(self, stored: Stored) -> None:
+    async def _rewrite(self, entry: Entry) -> None:
         """Write the present state of a sandbox, from which it is opened next time, in
         place of its steps.
         """
-        size = stored.size
-        (state,) = await self.write(stored.entry.sandbox)
-        is_there = self._stored.get(stored.entry.name) is stored
-        if is_there or stored in self._next:
-            pending = self._pending(stored)
+        size = entry.size
+        (state,) = await self.write(entry.sandbox)
+        is_there = self._stored.get(entry.name) is entry
+        if is_there or entry in self._next:
+            pending = self._pending(entry)
             last = sql.place_of(pending.number, state.step)
-            stored.state_step, stored.state_size = state.step, state.size
-            stored.size, stored.entry.contract = stored.size - size, self.factory.contract
+            entry.state_step, entry.state_size = state.step, state.size
+            entry.size, entry.contract = entry.size - size, self.factory.contract
             pending.steps = [step for step in pending.steps if step[0] > last]
             pending.statements += sql.state_entered(pending.number, state)
             pending.statements.append(sql.steps_ended(pending.number, state.step))
