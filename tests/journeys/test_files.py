@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from stub_server.core.signing import sign
+from stub_server.operations.control import sandbox_files
 from stub_server.server import reply
 from stub_server.testing import Sandbox, Server
 
@@ -354,10 +355,15 @@ def large(live: Live, here: Sandbox) -> Iterator[socket]:
 def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     live: Live, here: Sandbox, large: socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What he does not take waits on the disk; the server has a few buffers of it ready."""
-    monkeypatch.setattr(reply, "PATIENCE", 0.3)
+    """What he does not take waits on the disk; the server has a few buffers of it ready. He takes
+    the places of his sandbox alone.
+    """
+    monkeypatch.setattr(reply, "PATIENCE", 1)
+    monkeypatch.setattr(sandbox_files, "OF_SANDBOX", 1)
     large.settimeout(20)
     received = len(large.recv(1))  # the file is packed
+    assert 429 == here.control.get("/export").status_code
+    assert 200 == httpx2.get(f"{live.url}/_sandbox/export", verify=NO_TLS).status_code
     assert nothing_on_its_way(live)
     with suppress(ConnectionResetError):
         while part := large.recv(65_536):
