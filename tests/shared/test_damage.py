@@ -27,19 +27,15 @@ _PARTS = {
 }
 DAMAGES = {
     "a step": SQL("update steps set line = {flipped_line} where place >> 32 = {its}"),
-    "the sum of a step": SQL("update steps set sum = sum # 1 where place >> 32 = {its}"),
     "no newest step": SQL(
         "delete from steps where place = (select max(place) from steps where place >> 32 = {its})"
     ),
+    "the sum of a step": SQL("update steps set sum = sum # 1 where place >> 32 = {its}"),
     "no oldest step": SQL(
         "delete from steps where place = (select min(place) from steps where place >> 32 = {its})"
     ),
     "a part": SQL("update parts set body = {flipped_body} where state = {its_state}"),
-    "a part cut off": SQL(
-        "update parts set body = substr(body, 1, length(body) / 2) where state = {its_state}"
-    ),
     "no part": SQL("delete from parts where state = {its_state}"),
-    "no state": SQL("delete from states where id = {its_state}"),
     "the row": SQL("update sandboxes set created_at = 5 where name = %(name)s"),
     "the number of the newest step": SQL(
         "update sandboxes set newest = newest - 1 where name = %(name)s"

@@ -99,20 +99,6 @@ def test_a_copy_takes_no_key_from_its_parent_at_another_server(pair: Pair) -> No
         assert 200 == answer.status_code, answer.text
 
 
-def test_a_rotation_stores_the_keys_that_it_makes_alone(pair: Pair) -> None:
-    """A statement for each key that users made would keep the commits of all sandboxes waiting."""
-    with psycopg.connect(pair.database, autocommit=True) as database:
-        database.execute(COUNTING.replace("steps", "credentials"))
-        with pair.holder.api("keys") as api, pair.holder.control("keys") as control:
-            for _ in range(20):
-                key_of(api)
-            database.execute("truncate counted")
-            assert 200 == control.post("/sandboxes/keys/rotate", json={}).status_code
-        found = database.execute("select credentials from counted").fetchall()
-        database.execute("drop table counted cascade; drop function count_credentials cascade")
-    assert [(2,)] == found
-
-
 def key_of(api: httpx2.Client) -> dict[str, str]:
     """The header of an API key that a user has made."""
     made = created(api.post("/api-keys", json={"name": "k", "scopes": ["customers:read"]}))
