@@ -271,11 +271,12 @@ class Trace:
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it entered, each with its microseconds."""
         begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
-        reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at]
-        ends = [at for _, at in reached[1:]] + [self.began + self.micros * 1000]
-        return [
-            (name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)
-        ]
+        found, end = [], self.began + self.micros * 1000
+        for name, at in zip(reversed(STAGES), reversed(begun), strict=True):
+            if at:
+                found.append((name, max(0, end - at) // 1000))
+                end = at
+        return found[::-1]
 
 
 class Journal(Bounded[Trace]):

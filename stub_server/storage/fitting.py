@@ -164,15 +164,13 @@ def _filled(document: Document, schema: Json, value: Json) -> Json:
         described = document.resolve(member)
         if name in value:
             whole[name] = _filled(document, member, value[name])
-        elif name in schema.get("required", ()) and (
-            "default" in described or _may_be_null(described)
-        ):
-            whole[name] = described.get("default")
+        elif name in schema.get("required", ()):
+            may_be_null = described.get("nullable") or {"enum": [None]} in described.get(
+                "oneOf", ()
+            )
+            if may_be_null or "default" in described:
+                whole[name] = described.get("default")
     return whole
-
-
-def _may_be_null(schema: Json) -> bool:
-    return schema.get("nullable") is True or {"enum": [None]} in schema.get("oneOf", ())
 
 
 def _inside(table: str, spec: TableSpec, record: Record, public: Body) -> list[Fault]:

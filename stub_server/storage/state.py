@@ -5,7 +5,6 @@ from typing import NamedTuple
 from ..core.record import Body, without
 from ..engine.sandbox import Sandbox
 from ..engine.step import OVERHEAD_EACH
-from ..engine.tables.table import size_of
 
 # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 OVERHEAD = 600
@@ -44,10 +43,8 @@ class Snapshot(NamedTuple):
 def measured(
     name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox
 ) -> Snapshot:
-    """A snapshot with its size, for which all records are looked at; its events, replies and timers
-    may be its own too.
-    """
+    """A snapshot with its size; its events, replies and timers may be its own too."""
     size = sandbox.events.size + sandbox.replies.size + OVERHEAD_EACH * len(sandbox.timers)
     for table in sandbox.tables():
-        size += sum(size_of(record) + OVERHEAD for record in table.rows.values())
+        size += table.size + OVERHEAD * len(table)
     return Snapshot(name, description, now, created_at, sandbox, size)

@@ -1,21 +1,15 @@
 """Snapshots, states of a sandbox with a name: create, list, show, restore and delete them."""
 
-from functools import partial
-
 from ...contract.redaction import Redactor
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
-from ...core.slices import BackgroundWorker
 from ...server import lists, reply
 from ...server.reply import Reply
-from ...server.sandboxes.entry import Entry, records_of
+from ...server.sandboxes.entry import records_of
 from ...server.views import shown
 from ...server.work import Work
 from ...storage.state import Snapshot, measured
 from .turns import own_turn
-
-_MEASURING = BackgroundWorker()
-"""Measures one snapshot at a time, whatever files are being written or read."""
 
 
 async def create_snapshot(work: Work, body: Body) -> Reply:
@@ -25,22 +19,15 @@ async def create_snapshot(work: Work, body: Body) -> Reply:
         description = Redactor(own=own).text(description)
     async with own_turn(work):
         while True:
-            entry, snapshot = await _made(work, name, description)
-            await sandboxes.persistence.settled(entry.sandbox)
+            entry = work.entry
+            copy = entry.sandbox.fork(entry.name)
+            snapshot = measured(name, description, copy.clock.now, wall_ms(), copy)
             entry.snapshots.check_room(name, snapshot.size)
+            await sandboxes.persistence.settled(entry.sandbox)
             if await sandboxes.persistence.keep_snapshot(entry, snapshot):
                 break  # else it was reset meanwhile, and what there is now is meant
     work.trace.before = snapshot.sandbox.log.number  # attempts may have ended before its turn
     return reply.value({"snapshot": _shown(snapshot)}, status=201)
-
-
-async def _made(work: Work, name: str, description: str | None) -> tuple[Entry, Snapshot]:
-    """A snapshot of what there is now."""
-    entry = work.entry
-    entry.snapshots.check_room(name)
-    copy = entry.sandbox.fork(entry.sandbox.name)
-    make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
-    return entry, await _MEASURING.beside(make)
 
 
 def list_snapshots(work: Work, query: Body) -> Reply:

@@ -245,13 +245,9 @@ def _next_due(sandbox: Sandbox) -> int | None:
     timers, clock = sandbox.timers, sandbox.clock
     if clock.frozen or sandbox.status.held_before == SILENT:
         return None
-    waiting = [*timers.claimed.values()]
-    attempt = timers.next_attempt()
-    if attempt is not None:
-        waiting.append(attempt)
-    if not waiting:
-        return None
-    return min(waiting).due - clock.state.offset
+    attempts = [*timers.claimed.values(), timers.next_attempt()]
+    due = [attempt.due for attempt in attempts if attempt is not None]
+    return min(due) - clock.state.offset if due else None
 
 
 class Generations:

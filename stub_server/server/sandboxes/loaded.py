@@ -61,9 +61,7 @@ class LoadedSandboxes:
     def find(self, name: str) -> Sandbox | None:
         """A sandbox that exists already."""
         entry = self._found(name)
-        if entry is None:
-            return None
-        return entry.sandbox
+        return None if entry is None else entry.sandbox
 
     def choose(self, name: str) -> Sandbox | None:
         """A sandbox that exists already, which somebody uses now."""
