@@ -12,7 +12,7 @@ from ..engine.sandbox import SILENT, Sandbox
 from .fitting import SHOWN, faults_of
 from .package import MISFITS, BadFile, damaged
 from .reading import Reader
-from .state import MOST_SNAPSHOTS, Snapshot, measured
+from .state import MOST_SNAPSHOTS, Snapshot
 
 
 class Admitted(NamedTuple):
@@ -41,7 +41,7 @@ def admitted(lines: Iterable[tuple[str, Any]], own: Reader) -> Admitted:
         _check_origin(sandbox, reader.sandbox, where)
         was = built(reader, where)
         was.status.held_before = SILENT
-        snapshots.append(measured(**head, sandbox=was))
+        snapshots.append(Snapshot(**head, sandbox=was))
     return Admitted(sandbox, snapshots, requests)
 
 

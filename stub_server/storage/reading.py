@@ -28,10 +28,8 @@ Rewrite = Callable[[Sandbox, str, Record], Record]
 """(sandbox, table, record) -> the record as it is to be read: with other secrets, where a sandbox
 changes hands.
 """
-Empty = Callable[[str, str, int], Sandbox]
-"""(name, scenario, seed) as lines say them -> a sandbox without records, which may have
-another name.
-"""
+Empty = Callable[[Body], Sandbox]
+"""The first line -> a sandbox without records, which may have another name."""
 
 _reply_key: Callable[[list[str]], ReplyKey] = itemgetter(*range(4))
 _pair: Callable[[list[Any]], tuple[Any, Any]] = itemgetter(0, 1)  # a usage or a position
@@ -57,7 +55,7 @@ class Reader:
     @classmethod
     def of(cls, sandbox: Sandbox, rewrite: Rewrite, fitting: Fitting) -> Reader:
         """One that has read a sandbox."""
-        reader = cls(lambda name, scenario, seed: sandbox, rewrite, fitting)
+        reader = cls(lambda body: sandbox, rewrite, fitting)
         reader._sandbox = sandbox
         return reader
 
@@ -113,7 +111,7 @@ class Reader:
     def _begin(self, body: Body) -> None:
         if self._sandbox is not None:
             raise damaged("two sandboxes where one was expected")
-        sandbox = self._empty(body["name"], body["scenario"], body["seed"])
+        sandbox = self._empty(body)
         sandbox.log.number = body["step"]
         sandbox.ids.event_salt = int(body["event_salt"], 16)
         sandbox.stand(_standing(body, body["timers_set"], sandbox.settings))

@@ -234,13 +234,6 @@ def steps_of(session: Session, kept: Kept, after: KeptState) -> Iterator[bytes]:
     check(number == kept.newest, f"step {kept.newest}")
 
 
-def size_of_steps(session: Session, sandbox: int) -> int:
-    """How many bytes the steps of a sandbox have."""
-    found = "select coalesce(sum(length(line)), 0) from steps where place >= ? and place <= ?"
-    ((size,),) = session.run(found, place_of(sandbox, 0), place_of(sandbox + 1, 0))
-    return int(size)
-
-
 # -- writing
 
 

@@ -124,14 +124,6 @@ def test_other_methods_and_the_control_surface_do_not_take_it(
     assert 0 == step_of(control)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "-1", "1.5", "yesterday", "2026-11-20", "9" * 5_000, "\u00b2", "1 2", "0x1"]
-)
-def test_what_is_neither_step_nor_date_time_is_refused(api: httpx2.Client, text: str) -> None:
-    answer = api.get("/v2/customers", headers={b"X-Sandbox-As-Of": text.encode("latin-1")})
-    assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
-
-
 @pytest.mark.promise("states-as-of")
 def test_states_that_were_reached_are_kept_few_and_a_reset_begins_anew(
     api: httpx2.Client,

@@ -8,7 +8,7 @@ from ...server.reply import Reply
 from ...server.sandboxes.entry import records_of
 from ...server.views import shown
 from ...server.work import Work
-from ...storage.state import Snapshot, measured
+from ...storage.state import Snapshot
 from .turns import own_turn
 
 
@@ -21,8 +21,8 @@ async def create_snapshot(work: Work, body: Body) -> Reply:
         while True:
             entry = work.entry
             copy = entry.sandbox.fork(entry.name)
-            snapshot = measured(name, description, copy.clock.now, wall_ms(), copy)
-            entry.snapshots.check_room(name, snapshot.size)
+            snapshot = Snapshot(name, description, copy.clock.now, wall_ms(), copy)
+            entry.snapshots.check_room(snapshot)
             await sandboxes.persistence.settled(entry.sandbox)
             if await sandboxes.persistence.keep_snapshot(entry, snapshot):
                 break  # else it was reset meanwhile, and what there is now is meant

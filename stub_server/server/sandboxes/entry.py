@@ -100,10 +100,11 @@ class Snapshots(dict[str, Snapshot]):
             )
         return self[name]
 
-    def check_room(self, name: str, size: int = 0) -> None:
-        """Check that there is room for one more snapshot of so many bytes. Raises Conflict."""
-        if name in self:
-            size -= self[name].size
+    def check_room(self, snapshot: Snapshot) -> None:
+        """Check that there is room for one more snapshot. Raises Conflict."""
+        size = snapshot.size
+        if snapshot.name in self:
+            size -= self[snapshot.name].size
         elif len(self) >= MOST_SNAPSHOTS:
             raise _too_many(f"A sandbox has at most {MOST_SNAPSHOTS} snapshots.")
         self._check_bytes(size)
@@ -220,6 +221,7 @@ class Entry:
             "origin_events": self.origin_events,
             "generation": sandbox.origin.generation,
             "contract": self.contract,
+            "size": self.size,
             "held": sandbox.status.held_before,
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,

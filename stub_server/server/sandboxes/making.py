@@ -111,16 +111,17 @@ class SandboxFactory:
         which files are read.
         """
 
-        def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
-            return self.empty(name or own_name, generation, self.beginning(scenario, seed))
+        def empty(told: Body) -> Sandbox:
+            return self.empty(name or told["name"], generation, self.beginning(told))
 
         return empty
 
-    def beginning(self, scenario: str, seed: int) -> Beginning:
+    def beginning(self, told: Body) -> Beginning:
         """That of a scenario if a request may name it, else of the server's own."""
+        scenario = told["scenario"]
         if scenario not in known_scenarios():
             scenario = self.settings.scenario
-        return Beginning(scenario, seed)
+        return Beginning(scenario, told["seed"])
 
     def read(
         self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool
@@ -176,7 +177,7 @@ class SandboxFactory:
             committed=kept.newest,
             state_step=states[0].step,
             state_size=states[0].size,
-            size=sql.size_of_steps(session, kept.id),
+            size=about["size"],
         )
         return entry, snapshots
 

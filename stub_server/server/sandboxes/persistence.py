@@ -212,7 +212,7 @@ class Persistence(Commits):
         async with self.changing:
             if entry.sandbox.status.is_gone:
                 return False
-            entry.snapshots.check_room(snapshot.name, snapshot.size)
+            entry.snapshots.check_room(snapshot)
             for state in written:
                 await self.store_row(entry.sandbox, *sql.state_entered(entry.number, state))
             entry.snapshots.keep(snapshot)

@@ -50,7 +50,7 @@ class Sandboxes(MadeSandboxes):
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
-            beginning = self.factory.beginning(kept["scenario"], kept["seed"])
+            beginning = self.factory.beginning(kept)
             self.default = self.factory.make(DEFAULT, kept["generation"], beginning)
 
     def _read_stored(self) -> None:
