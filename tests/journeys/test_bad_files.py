@@ -59,16 +59,11 @@ def _added_again(file: bytes) -> bytes:
 SPOILT: dict[str, tuple[str, Spoil]] = {
     "nothing": ("foreign", lambda file: b""),
     "another gzip": ("foreign", lambda file: gzip.compress(b"hello\n")),
-    "JSON of somebody else": (
-        "foreign",
-        lambda file: gzip.compress(b'{"header":{"format":"other"}}\n'),
-    ),
     "a newer format": (
         "other_version",
         _set("header", version=package.VERSION + 1, server="9.0.0"),
     ),
     "half of it": ("damaged", lambda file: file[: len(file) // 2]),
-    "a byte less": ("damaged", lambda file: file[:-1]),
     "bytes more": ("damaged", lambda file: file + b"more"),
     "a byte flipped": (
         "damaged",
@@ -87,9 +82,7 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
         lambda file: sealed([*lines(file)[:3], lines(file)[4], lines(file)[3], *lines(file)[5:]]),
     ),
     "a record that is none": ("damaged", _set("record", public=[])),
-    "a version that is none": ("damaged", _set("record", version=-1)),
     "a timer beyond time": ("damaged", _set("timer", due=10**18)),
-    "an event that is none": ("damaged", _set("event", resource="x")),
     "a step from nowhere": (
         "damaged",
         lambda file: sealed([*lines(file), ("step", {"number": 99})]),
@@ -174,26 +167,16 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _set("event", extras={"names": [], "others": [["a", _nested(900)]]}),
         "nested deeper than 48 levels",
     ),
-    "a record of 60 levels": (
-        _inside("record", "customers", "public", metadata={"a": _nested(60)}),
-        "nested deeper",
-    ),
     "a payload's member of no name": (
         _set("event", extras={"names": [], "others": [[[], 1]]}),
         "event.extras.others.0.0: ",
     ),
     "a payload's key that is more": (_set("event", key='order":{},"x'), "event.key: "),
     "webhooks without anything inside": (_set("record", "webhooks", hidden={}), "hidden: "),
-    "signing keys that are a text": (
-        _hidden("webhooks", signing_keys="x"),
-        "hidden.signing_keys: ",
-    ),
     "a signing key that is none": (
         _hidden("webhooks", signing_keys=[{"key": "whsec_" + "a" * 17, "until": None}]),
         "hidden.signing_keys.0.key: ",
     ),
-    "a receiver that is a list": (_hidden("webhooks", receiver=[1]), "hidden.receiver: "),
-    "an order paid with a text": (_hidden("orders", paid_cents="1"), "hidden.paid_cents: "),
     "a customer with something inside": (_hidden("customers", x=1), "hidden: "),
     "a cookie with a saved reply": (
         _with_reply(headers=[["set-cookie", "a=b"]]),
@@ -225,15 +208,9 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _inside("merchant", None, "usage", **{"00000000-0000-4000-8000-000000000001": [1, 1]}),
         "merchants /usage: there is no API key 00000000-0000-4000-8000-000000000001",
     ),
-    "a step of no cause": (_inside("step", None, "cause", kind="zz"), "step.cause.kind: "),
     "an event's member of a strange name": (
         _set("event", extras={"names": ['x"y'], "others": []}),
         "event.extras.names.0: ",
-    ),
-    "a long project of an event": (_set("event", project_id="x" * 4_000), "event.project_id: "),
-    "a long key of a saved reply": (
-        _with_reply(key=["x" * 1_001] * 4),
-        "reply.key.0: ",
     ),
     "too many merchants": (_of_many_merchants, "more than 100 merchants"),
     "members of nothing": (

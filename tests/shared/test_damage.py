@@ -40,6 +40,7 @@ DAMAGES = {
     "the number of the newest step": SQL(
         "update sandboxes set newest = newest - 1 where name = %(name)s"
     ),
+    "no snapshot": SQL("delete from states where name = 'before' and sandbox = {its}"),
     "the snapshot": SQL(
         "update states set about = about || ' ' where name = 'before' and sandbox = {its}"
     ),

@@ -1,7 +1,7 @@
 """Names of sandboxes, what the server knows of each, and of their records, keys and snapshots."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from secrets import randbits, token_hex
@@ -166,7 +166,8 @@ class Entry:
 
     In a store it has a `number`. `committed` is that of the newest step there, None while it is
     not. There are the state after a step, of so many bytes, and `size` bytes of steps since;
-    `contract` is empty where these are not all of one. `leap` is the newest step that has no line,
+    `contract` is empty where these are not all of one. There are so many `states`, with those of
+    snapshots. `leap` is the newest step that has no line,
     since a log does not keep one of that size: a state is stored in place of it.
     """
 
@@ -188,6 +189,7 @@ class Entry:
     state_size: int = 0
     size: int = 0
     leap: int = 0
+    states: int = 1
     uses: int = 0  # requests to it in this process, without the one that created it
 
     @property
@@ -205,8 +207,11 @@ class Entry:
         """Whether a state is to be written. One is read in half the time of its steps."""
         return self.lacks_state or self.size > max(LEAST, self.state_size // 2)
 
-    def begin(self, state: KeptState, contract: str) -> None:
-        """Have a number in the store, and no step but those in a state, which is of a contract."""
+    def begin(self, states: Sequence[KeptState], contract: str) -> None:
+        """Have a number in the store, and no step but those in its state; then come the states of
+        snapshots. They are of a contract.
+        """
+        state, self.states = states[0], len(states)
         self.number = randbits(31)  # as many bits as a step's place has left for it
         self.contract, self.committed = contract, None
         self.state_step, self.state_size, self.size, self.leap = state.step, state.size, 0, 0
@@ -222,6 +227,7 @@ class Entry:
             "generation": sandbox.origin.generation,
             "contract": self.contract,
             "size": self.size,
+            "states": self.states,
             "held": sandbox.status.held_before,
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,

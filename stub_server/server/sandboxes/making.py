@@ -154,6 +154,7 @@ class SandboxFactory:
         fitting = Fitting(self.rules, about["contract"], trusted=True)
         reader = Reader(self.carried(about["generation"]), adopted(anew=False), fitting)
         states = sql.states(session, kept.id)
+        sql.check(len(states) == about["states"], "a snapshot")
         sandbox, snapshots, _ = admitted(_lines(session, kept, states), reader)
         if kept.newest or holder:  # no ids of requests that an earlier process has given
             sandbox.ids.requests = Random(
@@ -178,6 +179,7 @@ class SandboxFactory:
             state_step=states[0].step,
             state_size=states[0].size,
             size=about["size"],
+            states=len(states),
         )
         return entry, snapshots
 

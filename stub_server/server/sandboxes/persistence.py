@@ -125,7 +125,7 @@ class Persistence(Commits):
             return True
         before, holder = self._stored.get(entry.name), self.store.holder
         self.check_written()
-        entry.begin(written[0], self.factory.contract)
+        entry.begin(written, self.factory.contract)
         number = entry.number
         if before is not None:
             self._pending(before).ends = True
@@ -213,6 +213,8 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 return False
             entry.snapshots.check_room(snapshot)
+            self.check_written()
+            entry.states += snapshot.name not in entry.snapshots
             for state in written:
                 await self.store_row(entry.sandbox, *sql.state_entered(entry.number, state))
             entry.snapshots.keep(snapshot)
@@ -224,6 +226,8 @@ class Persistence(Commits):
             if entry.sandbox.status.is_gone:
                 raise gone()
             entry.snapshots.named(name)
+            self.check_written()
+            entry.states -= 1
             await self.store_row(entry.sandbox, sql.state_ended(entry.number, name))
             entry.snapshots.drop(name)
 
