@@ -205,7 +205,7 @@ class Reader:
         versions = [] if restores else written(parts[0].changes)
         timers = [Timer(**timer) for timer in body.get("timers", ())]
         before, numbers = sandbox.standing, [timer.seq for timer in timers]
-        taken = [sandbox.timers.live.get(number) for number in body.get("taken", ())]
+        fired = [sandbox.timers.live.get(number) for number in body.get("taken", ())]
         return Step(
             number=body["number"],
             at=body["at"],
@@ -218,7 +218,7 @@ class Reader:
             ),
             reply_ends=_ends(sandbox.replies, body.get("replies"), self._reply),
             timers_set=tuple(timers),
-            timers_fired=tuple(filter(None, taken)),
+            timers_fired=tuple(filter(None, fired)),
             restores=restores,
         )
 

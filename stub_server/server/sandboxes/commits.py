@@ -14,13 +14,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 
 from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
-from ...core.record import Body
 from ...core.slices import BackgroundWorker
 from ...engine import kept
 from ...engine.sandbox import Sandbox
@@ -74,6 +73,16 @@ class Beside:
             session.close()
 
 
+class Lines(NamedTuple):
+    """What is done beside each other: a request may wait for what is read, and what is opened or
+    written may be large.
+    """
+
+    reading: Beside
+    opening: Beside
+    writing: Beside
+
+
 class Commits:
     """What is to be committed, and what becomes of it."""
 
@@ -83,15 +92,9 @@ class Commits:
         """`factory` makes the sandboxes that are read."""
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
-        self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
-        # what lists show of it, if another server has it at the start
-        self.default_elsewhere: Body | None = None
-        self._tending: asyncio.Task[None] | None = None
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.holder << 32
-            # a request may wait for what is read; what is opened or written may be large
-            self._lines = Beside(store), Beside(store), Beside(store)
-            self._reading, self._opening, self._writing = self._lines
+            self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Entry] = {}
         # what is committed next, and what is being committed
         self._next: dict[Entry, Pending] = {}
@@ -113,13 +116,13 @@ class Commits:
             self.check_written()
             pending = self._pending(entry)
             if step.size > kept.MOST_BYTES:  # no log has room for it
-                entry.leap = step.number
+                entry.stored.leap = step.number
                 self._wake.set()
                 return
             line = self._writer.step(step)
-            pending.steps.append((place_of(entry.number, step.number), line))
-            entry.size += len(line)
-            if entry.is_long:
+            pending.steps.append((place_of(entry.stored.number, step.number), line))
+            entry.stored.size += len(line)
+            if entry.stored.is_long:
                 self._wake.set()
 
         sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
@@ -128,7 +131,7 @@ class Commits:
         """What is committed next of a sandbox, to be added to before anything else is done."""
         pending = self._next.get(entry)
         if pending is None:
-            pending = self._next[entry] = Pending(number=entry.number, entry=entry)
+            pending = self._next[entry] = Pending(number=entry.stored.number, entry=entry)
         if self.committing is None:
             self._begun = monotonic()
             self.committing = asyncio.create_task(self._commit())
@@ -160,9 +163,9 @@ class Commits:
         for pending in flying:
             entry = pending.entry
             if pending.number not in lost:
-                entry.committed = 0 if pending.row is None else pending.row.newest
-            elif entry.committed is not None:
-                self._lose(entry, is_undone=entry.committed < entry.sandbox.log.number)
+                entry.stored.committed = 0 if pending.row is None else pending.row.newest
+            elif entry.stored.committed is not None:
+                self._lose(entry, is_undone=entry.stored.committed < entry.sandbox.log.number)
                 pending.failure = unwritten(
                     "the sandbox no longer exists, or another server has it"
                 )
@@ -192,7 +195,7 @@ class Commits:
                 for name, about, copy in found
             ]
 
-        return await self._writing.run(written)
+        return await self._lines.writing.run(written)
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""

@@ -1,10 +1,10 @@
 """Names of sandboxes, what the server knows of each, and of their records, keys and snapshots."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from hashlib import sha256
-from secrets import randbits, token_hex
+from secrets import token_hex
 from typing import Any
 
 import orjson
@@ -14,7 +14,7 @@ from ...core.problem import Conflict, NotFound
 from ...engine.kept import Budget
 from ...engine.sandbox import DEFAULT, SILENT, Sandbox
 from ...settings import Settings
-from ...storage.database import Kept, KeptState
+from ...storage.database import Kept
 from ...storage.package import BadFile
 from ...storage.state import MOST_SNAPSHOTS, Snapshot
 from ...webhooks.inbox import Inbox
@@ -155,20 +155,45 @@ def _too_many(message: str) -> Conflict:
     )
 
 
+@dataclass(slots=True)
+class Stored:
+    """What a store has of a sandbox under its `number`.
+
+    `committed` is the number of the newest step there, None while there is none of it. It has the
+    state after a step, of so many bytes, and `size` bytes of steps since; `contract` is empty where
+    these are not all of one. It has so many `states`, with those of snapshots. `leap` is the newest
+    step that has no line, since a log does not keep one of that size: a state is stored in place
+    of it.
+    """
+
+    number: int = 0
+    contract: str = ""
+    committed: int | None = None
+    state_step: int = 0
+    state_size: int = 0
+    size: int = 0
+    states: int = 1
+    leap: int = 0
+
+    @property
+    def lacks_state(self) -> bool:
+        """Whether nothing can be committed before a state is written."""
+        return self.leap > self.state_step
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a state is to be written. One is read in half the time of its steps."""
+        return self.lacks_state or self.size > max(LEAST, self.state_size // 2)
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """A sandbox and what the server knows of it. Times are the machine's, in ms.
 
     One that was `created_on_first_use` of its name makes room for others. It is found by its `keys`
     (`keys_of`), also by those that have ended since. `inbox` and `snapshots` are not part of its
-    state. `incarnation` changes with a reset or a rewind, since event ids then
-    begin again; `origin_events` is how many events it began with.
-
-    In a store it has a `number`. `committed` is that of the newest step there, None while it is
-    not. There are the state after a step, of so many bytes, and `size` bytes of steps since;
-    `contract` is empty where these are not all of one. There are so many `states`, with those of
-    snapshots. `leap` is the newest step that has no line,
-    since a log does not keep one of that size: a state is stored in place of it.
+    state. `incarnation` changes with a reset or a rewind, since event ids then begin again;
+    `origin_events` is how many events it began with.
     """
 
     sandbox: Sandbox
@@ -182,39 +207,13 @@ class Entry:
     keys: set[str]
     incarnation: str = ""
     origin_events: int = 0
-    number: int = 0
-    contract: str = ""
-    committed: int | None = None
-    state_step: int = 0
-    state_size: int = 0
-    size: int = 0
-    leap: int = 0
-    states: int = 1
+    stored: Stored = field(default_factory=Stored)
     uses: int = 0  # requests to it in this process, without the one that created it
 
     @property
     def name(self) -> str:
         """The name of the sandbox."""
         return self.sandbox.name
-
-    @property
-    def lacks_state(self) -> bool:
-        """Whether nothing can be committed before a state is written."""
-        return self.leap > self.state_step
-
-    @property
-    def is_long(self) -> bool:
-        """Whether a state is to be written. One is read in half the time of its steps."""
-        return self.lacks_state or self.size > max(LEAST, self.state_size // 2)
-
-    def begin(self, states: Sequence[KeptState], contract: str) -> None:
-        """Have a number in the store, and no step but those in its state; then come the states of
-        snapshots. They are of a contract.
-        """
-        state, self.states = states[0], len(states)
-        self.number = randbits(31)  # as many bits as a step's place has left for it
-        self.contract, self.committed = contract, None
-        self.state_step, self.state_size, self.size, self.leap = state.step, state.size, 0, 0
 
     def row(self) -> Kept:
         """The row of the sandbox in a store."""
@@ -225,9 +224,9 @@ class Entry:
             "incarnation": self.incarnation,
             "origin_events": self.origin_events,
             "generation": sandbox.origin.generation,
-            "contract": self.contract,
-            "size": self.size,
-            "states": self.states,
+            "contract": self.stored.contract,
+            "size": self.stored.size,
+            "states": self.stored.states,
             "held": sandbox.status.held_before,
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,
@@ -235,7 +234,7 @@ class Entry:
             "clock": tuple(sandbox.clock.recorded),
         }
         return Kept(
-            self.number,
+            self.stored.number,
             sandbox.name,
             self.created_at,
             self.expires_at,

@@ -29,7 +29,7 @@ from ...storage.package import unpack
 from ...storage.reading import Empty, Reader
 from ...storage.state import Snapshot
 from ...webhooks.inbox import Inbox
-from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots
+from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots, Stored
 
 
 class Beginning(NamedTuple):
@@ -111,17 +111,17 @@ class SandboxFactory:
         which files are read.
         """
 
-        def empty(told: Body) -> Sandbox:
-            return self.empty(name or told["name"], generation, self.beginning(told))
+        def empty(named: Body) -> Sandbox:
+            return self.empty(name or named["name"], generation, self.beginning(named))
 
         return empty
 
-    def beginning(self, told: Body) -> Beginning:
+    def beginning(self, named: Body) -> Beginning:
         """That of a scenario if a request may name it, else of the server's own."""
-        scenario = told["scenario"]
+        scenario = named["scenario"]
         if scenario not in known_scenarios():
             scenario = self.settings.scenario
-        return Beginning(scenario, told["seed"])
+        return Beginning(scenario, named["seed"])
 
     def read(
         self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool
@@ -172,14 +172,16 @@ class SandboxFactory:
             set(sql.keys_of(session, kept.id)),
             incarnation=about["incarnation"],
             origin_events=about["origin_events"],
-            number=kept.id,
-            # what follows is for the served contract: lines of several have no name
-            contract="" if fitting.is_other else self.contract,
-            committed=kept.newest,
-            state_step=states[0].step,
-            state_size=states[0].size,
-            size=about["size"],
-            states=len(states),
+            stored=Stored(
+                kept.id,
+                # what follows is for the served contract: lines of several have no name
+                "" if fitting.is_other else self.contract,
+                kept.newest,
+                states[0].step,
+                states[0].size,
+                about["size"],
+                len(states),
+            ),
         )
         return entry, snapshots
 

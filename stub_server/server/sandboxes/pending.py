@@ -27,7 +27,7 @@ class Pending(Change):
     @property
     def is_ready(self) -> bool:
         """Whether it can be committed, or fails."""
-        return self.ends or self.failure is not None or not self.entry.lacks_state
+        return self.ends or self.failure is not None or not self.entry.stored.lacks_state
 
     async def outcome(self) -> bool:
         """Wait until it is stored; False where the name of a new sandbox is taken.
@@ -37,7 +37,7 @@ class Pending(Change):
         await self.known.wait()
         if self.failure is not None:
             raise self.failure.again()
-        return self.entry.committed is not None
+        return self.entry.stored.committed is not None
 
     def complete(self) -> None:
         """Add the row of the sandbox as it is now, unless it is to be deleted. Raises its
@@ -49,4 +49,4 @@ class Pending(Change):
             self.statements = [steps_ended(self.number)]
         else:
             self.statements += steps_entered(self.steps)
-            self.before, self.row = self.entry.committed, self.entry.row()
+            self.before, self.row = self.entry.stored.committed, self.entry.row()

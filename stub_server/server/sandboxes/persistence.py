@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from secrets import randbits
 from typing import TypeVar
 
 import orjson
@@ -14,11 +15,13 @@ import orjson
 from ...core.clock import wall_ms
 from ...core.log import log
 from ...core.problem import Unavailable, gone, store_unavailable
+from ...core.record import Body
 from ...engine.sandbox import DEFAULT
 from ...storage import sql
 from ...storage.database import (
     Change,
     Damage,
+    Database,
     KeptState,
     Session,
     StoreError,
@@ -27,7 +30,8 @@ from ...storage.database import (
 from ...storage.package import BadFile
 from ...storage.state import Snapshot
 from .commits import PAUSE, Commits
-from .entry import Entry
+from .entry import Entry, Stored
+from .making import SandboxFactory
 from .pending import Pending
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
@@ -36,6 +40,14 @@ T = TypeVar("T")
 
 class Persistence(Commits):
     """One per server. Without a store it does nothing, and steps do not call it."""
+
+    def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
+        """`factory` makes the sandboxes that are read."""
+        super().__init__(store, factory)
+        self.changing = asyncio.Lock()  # while a sandbox is created, replaced or deleted
+        # what lists show of it, if another server has it at the start
+        self.default_elsewhere: Body | None = None
+        self._tending: asyncio.Task[None] | None = None
 
     # -- what was there before
 
@@ -70,7 +82,7 @@ class Persistence(Commits):
         holder = self.store.holder
         found = await self.query(lambda session: self.store.claim(session, name))
         if found is None:
-            found = await self._opening.run(lambda session: self._open(session, name))
+            found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         if holder != self.store.holder:  # the lease ended meanwhile: another may have changed it
@@ -125,8 +137,10 @@ class Persistence(Commits):
             return True
         before, holder = self._stored.get(entry.name), self.store.holder
         self.check_written()
-        entry.begin(written, self.factory.contract)
-        number = entry.number
+        number, own = randbits(31), written[0]  # as many bits as a step's place has left for it
+        entry.stored = Stored(
+            number, self.factory.contract, None, own.step, own.size, states=len(written)
+        )
         if before is not None:
             self._pending(before).ends = True
         pending = self._pending(entry)
@@ -147,7 +161,7 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.is_shared:
-            await self._reading.run(lambda session: self.store.announce(session, name))
+            await self._lines.reading.run(lambda session: self.store.announce(session, name))
 
     async def end_announcement(self, name: str) -> None:
         """Let them know that it no longer is.
@@ -156,7 +170,9 @@ class Persistence(Commits):
         """
         if self.has_store and self.is_shared:  # a server that has stopped has taken back all
             with suppress(Unavailable):
-                await self._reading.run(lambda session: self.store.end_announcement(session, name))
+                await self._lines.reading.run(
+                    lambda session: self.store.end_announcement(session, name)
+                )
 
     def delete(self, name: str) -> Pending | None:
         """Delete a sandbox from the store; what that is done with, where there is a store."""
@@ -198,7 +214,7 @@ class Persistence(Commits):
         for pending in (*self._flying.values(), *self._next.values()):
             if pending.ends:
                 await pending.known.wait()
-        return await self._reading.run(work)
+        return await self._lines.reading.run(work)
 
     # -- snapshots
 
@@ -214,9 +230,9 @@ class Persistence(Commits):
                 return False
             entry.snapshots.check_room(snapshot)
             self.check_written()
-            entry.states += snapshot.name not in entry.snapshots
+            entry.stored.states += snapshot.name not in entry.snapshots
             for state in written:
-                await self.store_row(entry.sandbox, *sql.state_entered(entry.number, state))
+                await self.store_row(entry.sandbox, *sql.state_entered(entry.stored.number, state))
             entry.snapshots.keep(snapshot)
             return True
 
@@ -227,8 +243,8 @@ class Persistence(Commits):
                 raise gone()
             entry.snapshots.named(name)
             self.check_written()
-            entry.states -= 1
-            await self.store_row(entry.sandbox, sql.state_ended(entry.number, name))
+            entry.stored.states -= 1
+            await self.store_row(entry.sandbox, sql.state_ended(entry.stored.number, name))
             entry.snapshots.drop(name)
 
     # -- beside the requests
@@ -277,14 +293,14 @@ class Persistence(Commits):
             self._wake.clear()
             try:
                 for entry in [*self._stored.values(), *self._next]:
-                    if entry.is_long:
+                    if entry.stored.is_long:
                         await self._rewrite(entry)
-                while await self._writing.run(sql.delete_unused):
+                while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
                 for pending in self._next.values():
-                    if pending.entry.lacks_state:
+                    if pending.entry.stored.lacks_state:
                         pending.failure = error
                         self._pending(pending.entry)
                 await asyncio.sleep(PAUSE)
@@ -294,14 +310,14 @@ class Persistence(Commits):
         """Write the present state of a sandbox, from which it is opened next time, in
         place of its steps.
         """
-        size = entry.size
+        stored, size = entry.stored, entry.stored.size
         (state,) = await self.write(entry.sandbox)
         is_there = self._stored.get(entry.name) is entry
         if is_there or entry in self._next:
             pending = self._pending(entry)
             last = sql.place_of(pending.number, state.step)
-            entry.state_step, entry.state_size = state.step, state.size
-            entry.size, entry.contract = entry.size - size, self.factory.contract
+            stored.state_step, stored.state_size = state.step, state.size
+            stored.size, stored.contract = stored.size - size, self.factory.contract
             pending.steps = [step for step in pending.steps if step[0] > last]
             pending.statements += sql.state_entered(pending.number, state)
             pending.statements.append(sql.steps_ended(pending.number, state.step))
