@@ -191,10 +191,6 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "reply.headers.0.1: ",
     ),
     "a step beyond the numbers of a store": (_set("sandbox", step=1 << 31), "sandbox.step: "),
-    "a position near the end of numbers": (
-        _set("sandbox", position=[0, MOST + 1]),
-        "sandbox.position.1: ",
-    ),
     "an amount beyond numbers": (
         _inside("record", "orders", "public", totalAmount=1e308),
         "Every order's payment agrees with its status: order ",
@@ -207,10 +203,6 @@ PLACES: dict[str, tuple[Spoil, str]] = {
     "usage of no API key": (
         _inside("merchant", None, "usage", **{"00000000-0000-4000-8000-000000000001": [1, 1]}),
         "merchants /usage: there is no API key 00000000-0000-4000-8000-000000000001",
-    ),
-    "an event's member of a strange name": (
-        _set("event", extras={"names": ['x"y'], "others": []}),
-        "event.extras.names.0: ",
     ),
     "too many merchants": (_of_many_merchants, "more than 100 merchants"),
     "members of nothing": (

@@ -360,17 +360,16 @@ def test_a_directory_of_another_format_is_refused(tmp_path: Path, number: int) -
     assert before == (tmp_path / DATABASE).read_bytes()
 
 
-@pytest.mark.parametrize("name", [DATABASE])
-def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> None:
+def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path) -> None:
     """Nothing in it is changed."""
     (tmp_path / "store").write_text("a file")
     assert "--store" in store(tmp_path).refused()
     (tmp_path / "store").unlink()
     (tmp_path / "store").mkdir()
     letter = "no database at all, but long enough to be looked at" * 40
-    (tmp_path / "store" / name).write_text(letter)
+    (tmp_path / "store" / DATABASE).write_text(letter)
     assert "cannot be used" in refusal(tmp_path / "store")
-    assert letter == (tmp_path / "store" / name).read_text()
+    assert letter == (tmp_path / "store" / DATABASE).read_text()
 
 
 DAMAGES = [
