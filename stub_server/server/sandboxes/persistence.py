@@ -150,8 +150,13 @@ class Persistence(Commits):
         if not await pending.outcome() or holder != self.store.holder:
             return False
         self.check_lease()
-        # an earlier sandbox may have keys that a copy or a file brings
-        entry.keys = set(await self.query(lambda session: sql.keys_of(session, number)))
+        try:
+            # an earlier sandbox may have keys that a copy or a file brings
+            entry.keys = set(await self.query(lambda session: sql.keys_of(session, number)))
+        except Unavailable:
+            if before is not None:  # the store does not have it any more
+                self._lose(before)
+            raise
         self._follow(entry)
         return True
 
