@@ -84,7 +84,7 @@ def test_how_often_a_deleted_key_was_used_is_forgotten(here: Sandbox) -> None:
 
 def test_a_file_says_what_it_is(live: Live, here: Sandbox) -> None:
     header, world = (body for _, body in lines(exported(here.control))[:2])
-    assert ("stub.sandbox", 13, True) == (header["format"], header["version"], header["secrets"])
+    assert ("stub.sandbox", 14, True) == (header["format"], header["version"], header["secrets"])
     assert says(header["note"], "signing keys")
     assert (here.name, live.settings.scenario, 42, 1) == (
         world["name"],
