@@ -13,17 +13,14 @@ from itertools import islice
 
 from ..core.clock import iso
 from ..core.problem import Conflict
-from ..core.record import Record
 from ..core.slices import Sliced
 from .kept import MOST_BYTES, Log
 from .lists import ends_of
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Standing, Step, Used
-from .tables.store import Store
+from .tables.store import Store, Usage
 
-Rows = dict[int, Record]
-"""The records of a table by key."""
 Touched = dict[tuple[str, str], set[int]]
 """The keys of records, by merchant and table."""
 
@@ -173,51 +170,42 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
     event loop waits for each of them.
     """
     room = MOST_BYTES
-    for ident in dict.fromkeys((*sandbox.stores, *then.stores)):
-        here, there = sandbox.stores.get(ident), then.stores.get(ident)
-        store = here or then.stores[ident]
+    for ident, store in (sandbox.stores | then.stores).items():
+        nothing = Store(store.merchant, sandbox.rules.layout)
+        here, there = sandbox.stores.get(ident, nothing), then.stores.get(ident, nothing)
         changes: list[Change] = []
-        size = 0
-        for change in _changes(store, here, there, touched):
+        for change in _changes(here, there, touched):
             changes.append(change)
-            size += change.size
-            if size > room:
+            room -= change.size
+            if room < 0:
                 break
-        used = tuple(_usages(here, there))
-        if here is None or there is None or changes or used:
-            yield Part.of(store.merchant, changes, used, opens=here is None, closes=there is None)
-        room -= size
+        used = tuple(_usages(here.usage, there.usage))
+        if changes or used or nothing in (here, there):
+            opens, closes = here is nothing, there is nothing
+            yield Part.of(store.merchant, changes, used, opens=opens, closes=closes)
         if room < 0:
             return
 
 
-def _changes(
-    store: Store, here: Store | None, there: Store | None, touched: Touched | None
-) -> Iterator[Change]:
-    for name in store.tables:
-        mine, theirs = _rows(here, name), _rows(there, name)
+def _changes(here: Store, there: Store, touched: Touched | None) -> Iterator[Change]:
+    for name, table in here.tables.items():
+        mine, theirs = table.rows, there.tables[name].rows
         if mine is theirs:  # a table to which neither has written since the copy was made
             continue
         if touched is None:
             keys: Iterable[int] = {**mine, **theirs}
         else:
-            keys = sorted(touched.get((store.merchant.id, name), ()))
+            keys = sorted(touched.get((here.merchant.id, name), ()))
         for key in keys:
             before, after = mine.get(key), theirs.get(key)
             if before is not after:
                 yield Change(name, before, after)
 
 
-def _usages(here: Store | None, there: Store | None) -> Iterator[Used]:
-    was = here.usage if here else {}
-    then = there.usage if there else {}
+def _usages(was: dict[str, Usage], then: dict[str, Usage]) -> Iterator[Used]:
     for key in was | then:
         if was.get(key) != then.get(key):
             yield Used(key, then.get(key), was.get(key))
-
-
-def _rows(store: Store | None, name: str) -> Rows:
-    return {} if store is None else store.tables[name].rows
 
 
 def _step(

@@ -75,18 +75,14 @@ class Bounded(Queue[T]):
 
         The oldest make room beyond so many and so many bytes, and if the server has no room.
         """
-        items, size, budget = self._items, item.size, self.budget
-        if not items:
-            budget.join(self)
-        items.append(item)
-        while len(items) > number:
-            size -= self._pop().size
-        self.size += size
-        budget.used += size
-        while self.size > most:
-            self._drop()
-        if budget.used > budget.most:
-            budget.make_room()
+        if not self._items:
+            self.budget.join(self)
+        self._items.append(item)
+        self.size += item.size
+        self.budget.used += item.size
+        self._keep(number, most)
+        if self.budget.used > self.budget.most:
+            self.budget.make_room()
 
     def _drop(self) -> None:
         size = self._pop().size
@@ -133,16 +129,10 @@ class Log(Bounded[Step]):
         if self._most:
             self._add(step, self._most, MOST_BYTES)
 
-    @staticmethod
-    def has_room(size: int) -> bool:
-        """Whether a step of so many bytes is kept at all."""
-        return size <= MOST_BYTES
-
     def close(self) -> None:
         """Free the memory of a deleted sandbox. Later steps are dropped."""
         self._most, self.writer, self.stored = 0, None, None
-        while self._items:
-            self._drop()
+        self._keep(0, 0)
 
     @property
     def oldest(self) -> int:
@@ -281,11 +271,12 @@ class Trace:
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it entered, each with its microseconds."""
         begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
-        reached = [(name, at) for name, at in zip(STAGES, begun, strict=True) if at]
-        ends = [at for _, at in reached[1:]] + [self.began + self.micros * 1000]
-        return [
-            (name, max(0, end - at) // 1000) for (name, at), end in zip(reached, ends, strict=True)
-        ]
+        found, end = [], self.began + self.micros * 1000
+        for name, at in zip(reversed(STAGES), reversed(begun), strict=True):
+            if at:
+                found.append((name, max(0, end - at) // 1000))
+                end = at
+        return found[::-1]
 
 
 class Journal(Bounded[Trace]):
@@ -325,8 +316,7 @@ class Journal(Bounded[Trace]):
 
     def clear(self) -> None:
         """Delete every request."""
-        while self._items:
-            self._drop()
+        self._keep(0, 0)
         self._cleared = self.appended
 
     def find(self, ident: str) -> Trace | None:

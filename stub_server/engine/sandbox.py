@@ -259,7 +259,11 @@ class Sandbox:
         if any(step.reply_ends):  # few requests have an Idempotency-Key
             self.replies.exchange(step.reply_ends)
         self.timers.exchange(step.timers_fired, step.timers_set)
-        clock, self.ids.position, raised, self.timers.last, self.settings = step.after
+        self.stand(step.after)
+
+    def stand(self, standing: Standing) -> None:
+        """Stand so, besides its records and lists."""
+        clock, self.ids.position, raised, self.timers.last, self.settings = standing
         self.events.raised = raised
         self.clock.set(clock)
 

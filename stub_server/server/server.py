@@ -11,7 +11,7 @@ from functools import partial
 from threading import Event
 from time import monotonic
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from ..contract.document import Document
 from ..contract.schema import Schemas
@@ -126,12 +126,13 @@ class Guard:
 @dataclass(frozen=True, slots=True)
 class Underway:
     """What goes on for long, of which only so many may at once: the sandboxes in which a receiver
-    is being certified, the readers of streams, and files that are being written or downloaded.
+    is being certified, the readers of streams, and files that are being written or downloaded, each
+    with its sandbox.
     """
 
     certifying: set[str] = field(default_factory=set)
     followers: set[Any] = field(default_factory=set)
-    downloads: WeakSet[Any] = field(default_factory=WeakSet)
+    downloads: WeakKeyDictionary[Any, str] = field(default_factory=WeakKeyDictionary)
 
 
 @dataclass(frozen=True, slots=True)

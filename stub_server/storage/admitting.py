@@ -2,17 +2,17 @@
 contract.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from operator import gt
 from typing import Any, NamedTuple
 
-from ..core.record import Body
+from ..core.record import Body, without
 from ..engine.sandbox import SILENT, Sandbox
 from .fitting import SHOWN, faults_of
 from .package import MISFITS, BadFile, damaged
 from .reading import Reader
-from .state import MOST_SNAPSHOTS, Snapshot, measured
+from .state import MOST_SNAPSHOTS, Snapshot
 
 
 class Admitted(NamedTuple):
@@ -25,45 +25,38 @@ class Admitted(NamedTuple):
     requests: Sequence[Body]
 
 
-def admitted(
-    lines: Iterable[tuple[str, Any]], begin: Callable[[Body], Reader], *, trusted: bool = False
-) -> Admitted:
-    """Read the lines of a sandbox. The line `snapshot` is the head of a snapshot, whose own lines
-    follow it.
+def admitted(lines: Iterable[tuple[str, Any]], own: Reader) -> Admitted:
+    """Read the lines of a sandbox, by a reader that has read nothing. The line `snapshot` is the
+    head of a snapshot, whose own lines follow it.
 
-    `begin` makes the reader of the sandbox, from an empty head, and that of each snapshot, from
-    the snapshot's head. What is `trusted` kept all laws when it was stored. Raises BadFile, with
-    the reasons.
+    Raises BadFile, with the reasons.
     """
-    read, requests = dict[str, tuple[Body, Reader]](), list[Body]()
-    own = _read(lines, begin, read, requests)
+    read, requests = _read(lines, own)
     sandbox, snapshots = own.sandbox, list[Snapshot]()
-    if not (trusted or sandbox.clock.frozen):  # it continues from the instant of the export
-        sandbox.clock.set(sandbox.clock.resumed())
-    built(own, trusted=trusted)
+    if not (own.fitting.is_trusted or sandbox.clock.frozen):
+        sandbox.clock.set(sandbox.clock.resumed())  # it continues from the instant of the export
+    built(own)
     for head, reader in read.values():
         where = f"snapshot {head['name']}: "
         _check_origin(sandbox, reader.sandbox, where)
-        was = built(reader, where, trusted=trusted)
+        was = built(reader, where)
         was.status.held_before = SILENT
-        snapshots.append(measured(**head, sandbox=was))
+        snapshots.append(Snapshot(**head, sandbox=was))
     return Admitted(sandbox, snapshots, requests)
 
 
 def _read(
-    lines: Iterable[tuple[str, Any]],
-    begin: Callable[[Body], Reader],
-    read: dict[str, tuple[Body, Reader]],
-    requests: list[Body],
-) -> Reader:
-    """Read all lines; returns the reader of the sandbox itself."""
-    reader = own = begin({})
+    lines: Iterable[tuple[str, Any]], own: Reader
+) -> tuple[dict[str, tuple[Body, Reader]], list[Body]]:
+    """Read all lines; returns the snapshots by name, each with its head, and the requests."""
+    read, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+    reader = own
     for kind, body in lines:
         if kind == "snapshot":
-            reader = begin(body)
+            reader = own.another(body.get("contract"))
             if body["name"] in read or len(read) == MOST_SNAPSHOTS:
                 raise damaged(f"one snapshot too many, {body['name']}")
-            read[body["name"]] = body, reader
+            read[body["name"]] = without(body, "contract"), reader
         elif kind == "request":
             requests.append(body)
         elif kind == "later":  # a step, up to one that no file holds
@@ -71,27 +64,21 @@ def _read(
                 own.read("step", body)
         elif kind != "recording":  # which a replay alone asks for
             reader.read(kind, body)
-    return own
+    return read, requests
 
 
-def built(reader: Reader, where: str = "", *, trusted: bool = False) -> Sandbox:
+def built(reader: Reader, where: str = "") -> Sandbox:
     """The sandbox of a state, if it fits and keeps all laws. Raises BadFile."""
-    if reader.fitting is not None:
-        _refuse(reader.fitting.reasons(reader.sandbox), where)
-    try:
-        sandbox = reader.end()
-        reasons = [] if trusted else list(islice(faults_of(sandbox), SHOWN))
-    except MISFITS as error:
-        raise damaged(f"{where}its records contradict each other ({error!r})") from None
-    _refuse(reasons, where)
+    sandbox = reader.sandbox
+    reasons = reader.fitting.reasons(sandbox)
+    if not (reasons or reader.fitting.is_trusted):
+        try:
+            reasons = list(islice(faults_of(sandbox), SHOWN))
+        except MISFITS as error:
+            raise damaged(f"{where}its records contradict each other ({error!r})") from None
+    if reasons:
+        raise BadFile("unfit", *[where + reason for reason in reasons])
     return sandbox
-
-
-def _refuse(reasons: Iterable[str], where: str) -> None:
-    """Raises BadFile with all reasons, if there are any."""
-    found = [where + reason for reason in reasons]
-    if found:
-        raise BadFile("unfit", *found)
 
 
 def _check_origin(sandbox: Sandbox, snapshot: Sandbox, where: str) -> None:

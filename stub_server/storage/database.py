@@ -21,36 +21,35 @@ class Damage(StoreError):
 
 
 class Kept(NamedTuple):
-    """The row of a sandbox. Times are ms of the machine.
+    """The row of a sandbox, whose number is `id`. Times are ms of the machine.
 
-    `next_due` is when a delivery is due, `newest` the number of its newest step and `chain` the sum
-    of that. `about` is JSON: what else the server knows of it, and what lists show of it.
+    `next_due` is when a delivery is due, `newest` the number of its newest step. `about` is JSON:
+    what else the server knows of it, and what lists show of it.
     """
 
+    id: int
     name: str
     created_at: int
     expires_at: int | None
     last_used_at: int
     next_due: int | None
     newest: int
-    chain: int
     about: str
 
 
 class KeptState(NamedTuple):
-    """A whole state after a step: the digests of its chunks, and how many bytes these have.
+    """A whole state after a step, how many bytes its parts have, and their checksum.
 
-    `id` grows with the time at which it was written. A sandbox's own has the name "", and `chain`
-    is the sum of its step; that of a snapshot has the snapshot's name, and `about` is JSON.
+    `id` is the time at which it was written (ns). A sandbox's own has the name "", that of a
+    snapshot has the snapshot's, and `about` is JSON.
     """
 
     id: int
+    name: str
+    about: str
     step: int
     size: int
-    digests: Sequence[bytes]
-    name: str = ""
-    about: str = ""
-    chain: int = 0
+    checksum: int
 
 
 Values = tuple[Any, ...]
@@ -63,15 +62,14 @@ Statement = tuple[str, Values]
 class Change:
     """What is stored of one sandbox at once: all of it or nothing.
 
-    `row` is its row as it is to be, None where it is gone. `before` is the number of its newest
-    step in the store, None for a sandbox that is new. The one with the number `ends` is deleted
-    first. `statements` go with the row.
+    `row` is its row as it is to be, unless it `ends`. `before` is the number of its newest step in
+    the store, None for a sandbox that is new. `statements` go with that.
     """
 
     number: int
     before: int | None = None
     row: Kept | None = None
-    ends: int | None = None
+    ends: bool = False
     statements: list[Statement] = field(default_factory=list)
 
 

@@ -6,7 +6,6 @@ sandbox gets API keys that are derived from the server's secret. A file may be w
 secrets.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,32 +13,21 @@ from typing import IO
 
 import orjson
 
-from ..contract.secrets import REDACTED
 from ..core.record import Body, Record, without
 from ..data.keys import own_pair, own_signing_keys
 from ..domain.api_keys import digest
 from ..domain.callers import Identity
 from ..domain.webhooks import ABROAD
 from ..engine.kept import Trace
-from ..engine.lists import Ends, Replies
 from ..engine.sandbox import Sandbox
 from ..engine.step import Step, Used
-from ..engine.tables.table import encoded
 from .fitting import Fitting
-from .lines import (
-    Redact,
-    as_it_is,
-    line_of,
-    state_lines,
-    step_line,
-)
+from .lines import Writer, changed, line_of
 from .package import RECORDING, is_readable, pack
 from .reading import Reader, Rewrite
 from .state import Snapshot, capture
 
-_USER = re.compile(r"^([^:/?#]+://)[^/?#]*@")  # the name and password before the host of an address
 _SENDING = ("sendTestWebhook", "retryWebhook")
-_OURS = ("content-", "user-agent", "webhook-")
 
 
 def write_sandbox(
@@ -55,34 +43,29 @@ def write_sandbox(
 
     Raises BadFile for a sandbox that is too large.
     """
-    redact: Redact = as_it_is if secrets else blanked
+    writer = Writer(secrets=secrets)
 
     def lines() -> Iterator[bytes]:
-        yield from sandbox_lines(sandbox, steps, redact, secrets=secrets)
+        yield from sandbox_lines(sandbox, steps, writer)
         for snapshot in snapshots:
             yield line_of("snapshot", snapshot.head)
-            yield from sandbox_lines(capture(snapshot.sandbox), (), redact, secrets=secrets)
+            yield from writer.state(capture(snapshot.sandbox))
 
     pack(file, lines(), sandbox.rules.document.identity, secrets=secrets)
 
 
-def sandbox_lines(
-    sandbox: Sandbox, steps: Sequence[Step], redact: Redact, *, secrets: bool
-) -> Iterator[bytes]:
+def sandbox_lines(sandbox: Sandbox, steps: Sequence[Step], writer: Writer) -> Iterator[bytes]:
     """The lines of a sandbox, which is used up, and of the newest steps that led there."""
-    if not secrets:
-        sandbox.replies = Replies()
-        steps = list(map(without_replies, steps))
     history: list[tuple[Step, bytes]] = []
     for step in steps:
-        line = step_line(step, redact)
+        line = writer.step(step)
         if is_readable(line):
             history.append((step, line))
         else:  # it begins after the last step that no file holds, such as one far back in time
             history.clear()
     for step, _ in reversed(history):
         unfold(sandbox, step)
-    yield from state_lines(sandbox, redact)
+    yield from writer.state(sandbox)
     for _, line in history:
         yield line
 
@@ -91,11 +74,6 @@ def unfold(sandbox: Sandbox, step: Step) -> None:
     """Undo the newest step of a copy."""
     sandbox.fold(step.mirrored)
     sandbox.log.number -= 1
-
-
-def without_replies(step: Step) -> Step:
-    """A step without the replies that it saved and took back."""
-    return replace(step, reply_ends=Ends())
 
 
 # -- recordings
@@ -117,17 +95,17 @@ def write_recording(
     makes the state after them. Raises BadFile for a recording that is too large.
     """
     earlier = [step for step in steps if step.number <= start]
-    later = steps[len(earlier) :]
+    later, writer = steps[len(earlier) :], Writer(secrets=False)
 
     def lines() -> Iterator[bytes]:
         yield line_of("recording", about)
         for step in reversed(later):
             unfold(sandbox, step)
-        yield from sandbox_lines(sandbox, earlier, blanked, secrets=False)
+        yield from sandbox_lines(sandbox, earlier, writer)
         for request in requests:
             yield line_of("request", request)
         for step in later:
-            line = step_line(without_replies(step), blanked, kind="later")
+            line = writer.step(step, kind="later")
             if is_readable(line):  # one that went far back in time is in no file
                 yield line
 
@@ -244,38 +222,3 @@ def adopted(
         return record
 
     return rewrite
-
-
-def blanked(table: str, record: Record) -> Record:
-    """A record without its secrets: digests, signing keys, values of headers and users of
-    addresses.
-    """
-    if table == "api_keys":
-        return changed(record, {}, {"digest": ""})
-    if table == "webhooks":
-        shown = orjson.loads(record.public)
-        headers = [{**header, "value": REDACTED} for header in shown["headers"]]
-        return changed(
-            record,
-            {"headers": headers, "url": _USER.sub(r"\1", shown["url"])},
-            {"signing_keys": []},
-        )
-    if table == "webhook_logs":
-        kept = orjson.loads(record.hidden)["request_headers"]
-        for name in kept:
-            if not name.startswith(_OURS):
-                kept[name] = REDACTED
-        url = _USER.sub(r"\1", orjson.loads(record.public)["url"])
-        return changed(record, {"url": url}, {"request_headers": kept})
-    return record
-
-
-def changed(record: Record, public: Body, hidden: Body) -> Record:
-    """A record with members of its two parts changed."""
-    return record._replace(public=_with(record.public, public), hidden=_with(record.hidden, hidden))
-
-
-def _with(part: bytes, changes: Body) -> bytes:
-    if not changes:
-        return part
-    return encoded(orjson.loads(part) | changes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,13 +14,14 @@ from ..contract.formats import formats
 from ..contract.schema import Schemas, Validator
 from ..contract.source import Json, escaped, fixture
 from ..core.clock import parse_iso
-from ..core.record import Record, has_more_values, place
+from ..core.record import Body, Record, has_more_values, place
 from ..core.text import counted
 from ..core.timers import SENDING
 from ..engine.laws import broken
 from ..engine.sandbox import Rules, Sandbox
 from ..engine.scheduler import JOBS
-from ..engine.tables.table import Table, encoded
+from ..engine.tables.specs import TableSpec
+from ..engine.tables.table import Table, encoded, size_of
 from .package import damaged
 
 LARGEST_RECORD = 1 << 20  # bytes, as a request's body
@@ -66,15 +67,30 @@ class Fault(NamedTuple):
 
 
 class Fitting:
-    """Holds the records of one sandbox to the served contract; new members of those of another one
+    """Holds the records of one state to the served contract; new members of those of another one
     are filled in.
     """
 
-    def __init__(self, rules: Rules, digest: str) -> None:
-        """`digest` is that of the contract that the data is of, empty where it is of several."""
-        self._rules = rules
-        self.is_other = digest != rules.document.identity["digest"]
+    def __init__(self, rules: Rules, contract: str, *, trusted: bool = False) -> None:
+        """`contract` is the digest of the one that the data is of, empty where it is of several.
+
+        What is `trusted` fits that one, and kept all laws when it was stored.
+        """
+        self._rules, self._contract, self.is_trusted = rules, contract, trusted
+        self.is_other = contract != rules.document.identity["digest"]
+        self._needs_no_check = trusted and not self.is_other
         self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
+
+    def another(self, contract: str | None) -> Fitting:
+        """The same for another state of the sandbox, which is of a contract, or of the same."""
+        if contract is None:
+            contract = self._contract
+        return Fitting(self._rules, contract, trusted=self.is_trusted)
+
+    @property
+    def fits(self) -> bool:
+        """Whether all records that were read fit."""
+        return not self._unfit
 
     def reasons(self, sandbox: Sandbox) -> list[str]:
         """What of a sandbox that was read, and of the steps that led to it, does not fit.
@@ -82,20 +98,19 @@ class Fitting:
         A line for each table and JSON pointer, with the number of records. Raises BadFile for one
         without its own merchant.
         """
+        if self._needs_no_check:
+            return []
         home = sandbox.origin.home
         if home not in sandbox.stores:
             raise damaged(f"the sandbox's own merchant {home} is missing")
         for event in sandbox.events:
             if event.type not in self._rules.payload_keys:
-                fault = Fault("/type", f"the contract has no event {event.type[:80]!r}")
-                self._blame("events", event.id, fault)
+                self._blame("events", event.id, "/type", "the contract has no such event")
         for timer in sandbox.timers.pending():
             if timer.job not in JOBS and timer.job != SENDING:
-                fault = Fault("/job", f"there is no job {timer.job[:80]!r}")
-                self._blame("timers", str(timer.seq), fault)
+                self._blame("timers", str(timer.seq), "/job", "there is no such job")
             elif timer.merchant_id not in sandbox.stores:
-                fault = Fault("/merchant_id", "there is no such merchant")
-                self._blame("timers", str(timer.seq), fault)
+                self._blame("timers", str(timer.seq), "/merchant_id", "there is no such merchant")
         return self.unfit()
 
     def unfit(self) -> list[str]:
@@ -106,48 +121,31 @@ class Fitting:
             found.append(f"{where}: {reason} ({records}), such as {next(iter(idents))}")
         return found
 
-    def _blame(self, table: str, ident: str, *faults: Fault) -> None:
-        for pointer, reason in faults:
-            place = table[:40], pointer
-            if len(self._unfit) < SHOWN or place in self._unfit:
-                self._unfit.setdefault(place, (reason, {}))[1][ident] = None
+    def _blame(self, table: str, ident: str, pointer: str, reason: str) -> None:
+        place = table[:40], pointer
+        if len(self._unfit) < SHOWN or place in self._unfit:
+            self._unfit.setdefault(place, (reason, {}))[1][ident] = None
 
     def record(self, table: str, record: Record) -> Record:
         """A version as the served contract has it."""
+        if self._needs_no_check:
+            return record
         spec = self._rules.layout.tables.get(table)
         if spec is None:
-            self._blame(table, record.id, Fault("", "there is no such table"))
-            return record
-        if len(record.public) + len(record.hidden) > LARGEST_RECORD:
-            self._blame(table, record.id, Fault("", "it is larger than 1 MiB"))
-            return record
-        part, faults = self._fitted(spec.schema, record.public)
-        if part is not record.public:
-            record = record._replace(public=part)
-        if not faults:
-            public, hidden = orjson.loads(part), orjson.loads(record.hidden)
-            key = place(parse_iso(public[spec.created]), record.id)
-            if (record.id, record.key) != (public["id"], key):
-                faults = [
-                    Fault("/id", "its id or its time of creation differs from the one inside")
-                ]
-            elif fault := _fault(f"Hidden_{table}", hidden):
-                faults = [Fault(*f"hidden{fault}".split(": ", 1))]
-        self._blame(table, record.id, *faults)
+            faults = [Fault("", "there is no such table")]
+        elif size_of(record) > LARGEST_RECORD:
+            faults = [Fault("", "it is larger than 1 MiB")]
+        else:
+            public = orjson.loads(record.public)
+            validator = self._rules.schemas.component(spec.schema)
+            if self.is_other and not validator.is_valid(public):
+                document = self._rules.document
+                public = _filled(document, document.schema(spec.schema), public)
+                record = record._replace(public=encoded(public))
+            faults = _faults(validator, public) or _inside(table, spec, record, public)
+        for fault in faults:
+            self._blame(table, record.id, *fault)
         return record
-
-    def _fitted(self, name: str, part: bytes) -> tuple[bytes, list[Fault]]:
-        """JSON as the schema of a name has it, the same bytes where it fits, and why it
-        does not fit.
-        """
-        value, validator = orjson.loads(part), self._rules.schemas.component(name)
-        if validator.is_valid(value):
-            return part, []
-        if self.is_other:
-            value = _filled(self._rules.document, self._rules.document.schema(name), value)
-        if validator.is_valid(value):
-            return encoded(value), []
-        return part, _faults(validator, value)
 
 
 def _filled(document: Document, schema: Json, value: Json) -> Json:
@@ -166,36 +164,43 @@ def _filled(document: Document, schema: Json, value: Json) -> Json:
         described = document.resolve(member)
         if name in value:
             whole[name] = _filled(document, member, value[name])
-        elif name in schema.get("required", ()) and (
-            "default" in described or _may_be_null(described)
-        ):
-            whole[name] = described.get("default")
+        elif name in schema.get("required", ()):
+            may_be_null = described.get("nullable") or {"enum": [None]} in described.get(
+                "oneOf", ()
+            )
+            if may_be_null or "default" in described:
+                whole[name] = described.get("default")
     return whole
 
 
-def _may_be_null(schema: Json) -> bool:
-    return schema.get("nullable") is True or {"enum": [None]} in schema.get("oneOf", ())
+def _inside(table: str, spec: TableSpec, record: Record, public: Body) -> list[Fault]:
+    """Why a record does not fit whose public part does."""
+    key = place(parse_iso(public[spec.created]), record.id)
+    if (record.id, record.key) != (public["id"], key):
+        return [Fault("/id", "its id or its time of creation differs from the one inside")]
+    fault = _fault(f"Hidden_{table}", orjson.loads(record.hidden))
+    if fault is None:
+        return []
+    return [Fault(*f"hidden{fault}".split(": ", 1))]
 
 
 def _faults(validator: Validator, value: Json) -> list[Fault]:
     """Why a value does not fit; of a very wide one only that it does not."""
+    if validator.is_valid(value):
+        return []
     if has_more_values(value, MOST_SEARCHED):
         return [Fault("", f"it does not fit, and has more than {MOST_SEARCHED:,} values")]
     found = []
     for error in islice(validator.iter_errors(value), MOST_FAULTS):
-        pointer = ""
         kind: Any = error.kind
-        for step in error.instance_path:
-            pointer += "/*" if isinstance(step, int) else f"/{escaped(step)}"
+        path = ["*" if isinstance(step, int) else escaped(step) for step in error.instance_path]
+        names, reason = [], error.message[:200]
         if kind.name == "required":
-            pointer += f"/{escaped(kind.property)}"
-            found.append(Fault(pointer[:200], "required and has no default"))
+            names, reason = [kind.property], "required and has no default"
         elif kind.name == "additionalProperties":
-            for name in kind.unexpected[:MOST_FAULTS]:
-                place = f"{pointer}/{escaped(name)}"[:200]
-                found.append(Fault(place, "the contract has no such member"))
-        else:
-            found.append(Fault(pointer[:200], error.message[:200]))
+            names, reason = kind.unexpected[:MOST_FAULTS], "the contract has no such member"
+        for steps in [[*path, escaped(name)] for name in names] or [path]:
+            found.append(Fault("/".join(["", *steps])[:200], reason))
     return found
 
 
@@ -220,16 +225,14 @@ def _reused_ids(sandbox: Sandbox) -> Iterator[str]:
     is too low.
     """
     coming = sandbox.ids.upcoming(UPCOMING)
-    for table in sandbox.tables():
-        for record in table.rows.values():
-            if record.id in coming:
-                yield f"{table.name} {record.id}: a new record would be given this id"
-    for ident in sandbox.stores:
-        if ident in coming:
-            yield f"merchant {ident}: a new record would be given this id"
-    for event in sandbox.events:
-        if event.id in coming:
-            yield f"event {event.id}: a new event would be given this id"
+    found: list[tuple[str, Iterable[str]]] = [
+        ("merchant", sandbox.stores),
+        ("event", [event.id for event in sandbox.events]),
+        *[(table.name, table.keys) for table in sandbox.tables()],
+    ]
+    for kind, idents in found:
+        for ident in sorted(coming.intersection(idents)):
+            yield f"{kind} {ident}: a new one would be given this id"
 
 
 def _clashes(table: Table) -> Iterator[str]:

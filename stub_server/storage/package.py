@@ -13,7 +13,7 @@ import orjson
 from ..core.record import Body, has_more_values, is_deeper_than
 from ..version import __version__
 
-FORMAT, VERSION = "stub.sandbox", 13
+FORMAT, VERSION = "stub.sandbox", 14
 RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
 MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked

@@ -58,18 +58,15 @@ def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Gener
     """Waits for psycopg in steps of a tenth of a second: a database that does not answer
     may never close.
     """
-    until = time.monotonic() + _LONGEST
-    try:
-        wants = next(work)
-        while True:
-            is_ready = yield wants
-            if time.monotonic() > until:
-                give_up()
-                raise psycopg.OperationalError("the database does not answer")
-            wants = work.send(is_ready)
-    except StopIteration as end:
-        result: T = end.value
-        return result
+    until, is_ready = time.monotonic() + _LONGEST, None
+    while time.monotonic() < until:
+        try:
+            is_ready = yield work.send(is_ready)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+    give_up()
+    raise psycopg.OperationalError("the database does not answer")
 
 
 class PostgresSession:

@@ -1,20 +1,18 @@
 """What SQLite and PostgreSQL have in common: the tables of a store, and the statements.
 
 `docs/stores.md` says what the tables are for. What a damaged disk could change carries a sum: the
-rows of sandboxes and states have that of their values, every step one that is chained to the step
-before, and a chunk is named by its digest. What reads checks that, and raises Damage.
+rows of sandboxes and states have that of their values, a state also that of its parts, and a step
+that of its line and its place. What reads checks that, and raises Damage.
 """
 
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import blake2b
-from itertools import chain
+from itertools import chain, count, islice
 from secrets import token_bytes, token_hex
-from typing import Any
+from typing import Any, TypeVar
 
-from ..core.clock import wall_ms
 from ..version import __version__
 from .database import (
     Change,
@@ -28,30 +26,28 @@ from .database import (
     Values,
 )
 
-FORMAT = 15  # of the tables and their content: another one is not read
+FORMAT = 16  # of the tables and their content: another one is not read
 STEPS = 32  # bits of a step's place for its number, after those for the number of its sandbox
+_LAST = (1 << STEPS) - 1
 # Rows of a statement. One statement for each, sent without waiting, is not for PostgreSQL: it
 # keeps the transaction, and its locks, of a process that stops in between.
 _AT_ONCE = 500
 
 TABLES = """
 create table settings (name text primary key, value text not null, sum {int} not null);
-create table chunks (digest {bytes} primary key, body {bytes} not null, used_at {int} not null);
 create table sandboxes (
     id {int} primary key, name text not null unique, created_at {int} not null, expires_at {int},
-    last_used_at {int} not null, next_due {int}, newest {int} not null, chain {int} not null,
-    about text not null, sum {int} not null, holder {int} not null
+    last_used_at {int} not null, next_due {int}, newest {int} not null, about text not null,
+    sum {int} not null, holder {int} not null
 );
 create table states (
     id {int} primary key, sandbox {int} not null references sandboxes on delete cascade,
-    name text not null, about text not null, step {int} not null, chain {int} not null,
-    size {int} not null, sum {int} not null, unique (sandbox, name)
+    name text not null, about text not null, step {int} not null, size {int} not null,
+    checksum {int} not null, sum {int} not null, unique (sandbox, name)
 );
-create table state_chunks (
-    state {int} not null references states on delete cascade, place {int} not null,
-    digest {bytes} not null references chunks, primary key (state, place)
+create table parts (
+    state {int} not null, place {int} not null, body {bytes} not null, primary key (state, place)
 );
-create index state_chunks_digest on state_chunks (digest);
 create table credentials (
     credential text primary key, sandbox {int} not null references sandboxes on delete cascade
 );
@@ -60,11 +56,13 @@ create table steps (place {int} primary key, line {bytes} not null, sum {int} no
 """
 
 
+T = TypeVar("T")
 AT_ONCE = 200  # steps that are read at once
-# ms after which a chunk that no state has is deleted: a state that is being written may need it
-UNUSED = 300_000
+# seconds after which the parts that no state has are deleted: one may be written right now
+UNUSED = 900
 _SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
+_PART = "insert into parts values (?, ?, ?)"
 _ROW = ", ".join(Kept._fields)
 _SET = ", ".join(f"{name} = ?" for name in (*Kept._fields[1:], "sum"))
 
@@ -77,14 +75,9 @@ def sum_of(*values: object) -> int:
     return zlib.crc32(repr(values).encode())
 
 
-def chained(line: bytes, chain: int) -> int:
-    """The sum of a step that follows one with the sum `chain`."""
-    return zlib.crc32(line, chain)
-
-
-def digest_of(chunk: bytes) -> bytes:
-    """The name of a chunk."""
-    return blake2b(chunk, digest_size=16).digest()
+def sum_of_step(place: int, line: bytes) -> int:
+    """The checksum of a step, with its number in its sandbox."""
+    return zlib.crc32(line, place & _LAST)
 
 
 def place_of(sandbox: int, number: int) -> int:
@@ -181,24 +174,12 @@ def keys_of(session: Session, sandbox: int) -> list[str]:
     return _column(session.run("select credential from credentials where sandbox = ?", sandbox))
 
 
-def keys_of_others(session: Session, keys: Sequence[str], sandbox: int) -> list[str]:
-    """Those of these API keys that belong to other sandboxes."""
-    found = []
-    for begin in range(0, len(keys), _AT_ONCE):
-        few = keys[begin : begin + _AT_ONCE]
-        places = ", ".join("?" * len(few))
-        # no values
-        theirs = f"select credential from credentials where credential in ({places})"  # noqa: S608
-        found += _column(session.run(f"{theirs} and sandbox != ?", *few, sandbox))
-    return found
-
-
-def sandbox(session: Session, name: str) -> tuple[int, Kept] | None:
-    """A sandbox and its number, if it is there. Raises Damage."""
-    found = f"select id, {_ROW}, sum from sandboxes where name = ?"  # noqa: S608 - no values
-    for number, *row, stored_sum in session.run(found, name):
+def sandbox(session: Session, name: str) -> Kept | None:
+    """A sandbox, if it is there. Raises Damage."""
+    found = f"select {_ROW}, sum from sandboxes where name = ?"  # noqa: S608 - no values
+    for *row, stored_sum in session.run(found, name):
         check(stored_sum == sum_of(*row), "its row")
-        return number, Kept(*row)
+        return Kept(*row)
     return None
 
 
@@ -208,40 +189,38 @@ def states(session: Session, sandbox: int) -> list[KeptState]:
     Raises Damage.
     """
     rows = session.run(
-        "select name, about, step, chain, size, id, sum from states where sandbox = ?"
+        "select id, name, about, step, size, checksum, sum from states where sandbox = ?"
         " order by name != '', id",
         sandbox,
     )
     found = []
-    for *row, number, stored_sum in rows:
-        chunks = session.run(
-            "select digest from state_chunks where state = ? order by place", number
-        )
-        digests = list(map(bytes, _column(chunks)))
-        check(stored_sum == sum_of(*row, b"".join(digests)), f"the state {row[0]!r}")
-        name, about, step, chain, size = row
-        found.append(KeptState(number, step, size, digests, name, about, chain))
+    for *row, stored_sum in rows:
+        state = KeptState(*row)
+        check(stored_sum == sum_of(*state), f"the state {state.name!r}")
+        found.append(state)
     check(found[:1] != [] and found[0].name == "", "its state")
     return found
 
 
 def lines(session: Session, state: KeptState) -> Iterator[bytes]:
     """The lines of a state. Raises Damage."""
-    for digest in state.digests:
-        rows = session.run("select body from chunks where digest = ?", digest)
-        chunk = b""
-        with suppress(IndexError, TypeError, zlib.error):
-            chunk = zlib.decompress(rows[0][0])
-        check(digest_of(chunk) == digest, "a part of a state")
-        yield from chunk.splitlines()
+    checksum, body = 0, "select body from parts where state = ? and place = ?"
+    for place in count():
+        rows = session.run(body, state.id, place)
+        if not rows:
+            break
+        part = b""
+        with suppress(TypeError, zlib.error):
+            part = zlib.decompress(rows[0][0])
+        check(part != b"", "a part of a state")
+        checksum = zlib.crc32(part, checksum)
+        yield from part.splitlines()
+    check(checksum == state.checksum, "a part of a state")
 
 
-def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> Iterator[bytes]:
-    """The steps of a sandbox since a state, each with the sum that follows from those before.
-
-    Raises Damage.
-    """
-    number, chain = after.step, after.chain
+def steps_of(session: Session, kept: Kept, after: KeptState) -> Iterator[bytes]:
+    """The steps of a sandbox since a state. Raises Damage."""
+    sandbox, number = kept.id, after.step
     statement = (
         "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
     )
@@ -250,39 +229,24 @@ def steps_of(session: Session, sandbox: int, kept: Kept, after: KeptState) -> It
         for place, line, stored_sum in rows:
             number += 1
             is_next = place == place_of(sandbox, number) and isinstance(line, bytes)
-            check(is_next and stored_sum == (chain := chained(line, chain)), f"step {number}")
+            check(is_next and stored_sum == sum_of_step(place, line), f"step {number}")
             yield line
-    check((number, chain) == (kept.newest, kept.chain), f"step {number}")
-
-
-def size_of_steps(session: Session, sandbox: int) -> int:
-    """How many bytes the steps of a sandbox have."""
-    found = "select coalesce(sum(length(line)), 0) from steps where place >= ? and place <= ?"
-    ((size,),) = session.run(found, place_of(sandbox, 0), place_of(sandbox + 1, 0))
-    return int(size)
+    check(number == kept.newest, f"step {kept.newest}")
 
 
 # -- writing
 
 
-def write_state(session: Session, step: int, chunks: Iterable[bytes]) -> KeptState:
-    """Write the chunks of a state after a step, which nothing refers to yet."""
-    size, digests = 0, []
-    for chunk in chunks:
-        digest, now = digest_of(chunk), wall_ms()
-        # one that stays for long enough is not touched: SQLite would write all of it again
-        stays = "select 1 from chunks where digest = ? and used_at > ?"
-        update = "update chunks set used_at = ? where digest = ? returning 1"
-        if not (session.run(stays, digest, now - UNUSED // 10) or session.run(update, now, digest)):
-            statement, values = _chunk_entered(digest, zlib.compress(chunk, _SPEED), now)
-            session.run(statement, *values)
-        digests.append(digest)
-        size += len(chunk)
-    return KeptState(time.time_ns(), step, size, digests)
-
-
-def _chunk_entered(digest: bytes, body: bytes, used_at: int) -> Statement:
-    return "insert into chunks values (?, ?, ?) on conflict do nothing", (digest, body, used_at)
+def write_state(
+    session: Session, name: str, about: str, step: int, parts: Iterable[bytes]
+) -> KeptState:
+    """Write the parts of a state after a step, which nothing refers to yet."""
+    ident, size, checksum = time.time_ns(), 0, 0
+    for place, part in enumerate(parts):
+        session.run(_PART, ident, place, zlib.compress(part, _SPEED))
+        size += len(part)
+        checksum = zlib.crc32(part, checksum)
+    return KeptState(ident, name, about, step, size, checksum)
 
 
 def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]:
@@ -300,45 +264,54 @@ def commit(session: Session, changes: Sequence[Change], holder: int) -> set[int]
     return lost
 
 
-def inserted(table: str, rows: Sequence[Values]) -> Iterator[Statement]:
-    """Add rows of three values, many with each statement."""
-    for begin in range(0, len(rows), _AT_ONCE):
-        few = rows[begin : begin + _AT_ONCE]
-        places = ", ".join(["(?, ?, ?)"] * len(few))
-        yield f"insert into {table} values {places}", tuple(chain(*few))  # noqa: S608 - no values
+def steps_entered(steps: Iterable[tuple[int, bytes]]) -> Iterator[Statement]:
+    """Add steps, each with its place, many with each statement."""
+    for few in batched(steps):
+        rows = [(place, line, sum_of_step(place, line)) for place, line in few]
+        # no values
+        insert = f"insert into steps values {_places('(?, ?, ?)', rows)}"  # noqa: S608
+        yield insert, tuple(chain(*rows))
+
+
+def batched(items: Iterable[T]) -> Iterator[list[T]]:
+    """The items of a statement, and those of further ones."""
+    left = iter(items)
+    while few := list(islice(left, _AT_ONCE)):
+        yield few
+
+
+def _places(row: str, rows: Sequence[object]) -> str:
+    return ", ".join([row] * len(rows))
 
 
 def _row_changed(session: Session, change: Change, holder: int) -> bool:
-    """Change the row of a sandbox, or delete it with its steps; False where that cannot be done."""
-    if change.ends is not None:
+    """Change the row of a sandbox, or delete it; False where that cannot be done."""
+    if change.ends:
         ended = "delete from sandboxes where id = ? and holder = ? returning id"
-        if not session.run(ended, change.ends, holder):
-            return False
-        statement, values = steps_ended(change.ends)
-        session.run(statement, *values)
+        return bool(session.run(ended, change.number, holder))
     kept = change.row
     if kept is None:
         return True
     if change.before is None:
-        return entered(session, change.number, kept, holder)
+        return entered(session, kept, holder)
     # no values
     update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
     where = change.number, change.before, holder
     return bool(session.run(update, *kept[1:], sum_of(*kept), *where))
 
 
-def entered(session: Session, number: int, kept: Kept, holder: int) -> bool:
+def entered(session: Session, kept: Kept, holder: int) -> bool:
     """Add a sandbox; False where its name is taken."""
-    row = (number, *kept, sum_of(*kept), holder)
+    row = (*kept, sum_of(*kept), holder)
     places = ", ".join("?" * len(row))
     # no values
-    insert = f"insert into sandboxes (id, {_ROW}, sum, holder) values ({places})"  # noqa: S608
+    insert = f"insert into sandboxes ({_ROW}, sum, holder) values ({places})"  # noqa: S608
     return bool(session.run(f"{insert} on conflict do nothing returning id", *row))
 
 
 def probe() -> Statement:
-    """A statement that needs room: a chunk that no state has."""
-    return _chunk_entered(token_bytes(16), token_bytes(_ROOM), 0)
+    """A statement that needs room: a part that no state has."""
+    return _PART, (-time.time_ns(), 0, token_bytes(_ROOM))
 
 
 def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
@@ -347,12 +320,10 @@ def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
 
     The sandbox may have been deleted since the keys were made.
     """
-    for begin in range(0, len(keys), _AT_ONCE):
-        few = keys[begin : begin + _AT_ONCE]
-        places = ", ".join(["(?)"] * len(few))
-        # no values
+    for few in batched(keys):
+        given = f"(values {_places('(?)', few)}) as given"
         yield (
-            f"insert into credentials select column1, id from sandboxes, (values {places}) as given"  # noqa: S608
+            f"insert into credentials select column1, id from sandboxes, {given}"  # noqa: S608 - no values
             " where id = ? on conflict do nothing",
             (*few, sandbox),
         )
@@ -360,14 +331,10 @@ def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
 
 def state_entered(sandbox: int, state: KeptState) -> list[Statement]:
     """A state of a sandbox, in place of the one of its name."""
-    ident, step, size, digests, name, about, chain = state
-    stored_sum = sum_of(name, about, step, chain, size, b"".join(digests))
-    row = ident, sandbox, name, about, step, chain, size, stored_sum
-    chunks = [(ident, place, digest) for place, digest in enumerate(digests)]
+    row = state.id, sandbox, *state[1:], sum_of(*state)
     return [
-        state_ended(sandbox, name),
+        state_ended(sandbox, state.name),
         ("insert into states values (?, ?, ?, ?, ?, ?, ?, ?)", row),
-        *inserted("state_chunks", chunks),
     ]
 
 
@@ -376,7 +343,7 @@ def state_ended(sandbox: int, name: str) -> Statement:
     return "delete from states where sandbox = ? and name = ?", (sandbox, name)
 
 
-def steps_ended(sandbox: int, last: int = (1 << STEPS) - 1) -> Statement:
+def steps_ended(sandbox: int, last: int = _LAST) -> Statement:
     """Delete the steps of a sandbox, up to a number."""
     return "delete from steps where place >= ? and place <= ?", (
         place_of(sandbox, 0),
@@ -385,17 +352,15 @@ def steps_ended(sandbox: int, last: int = (1 << STEPS) - 1) -> Statement:
 
 
 def delete_unused(session: Session) -> bool:
-    """Delete some of the chunks that no state has; False where there is none.
+    """Delete some of the parts that no state has; False where there is none.
 
     They are searched for before they are deleted: that takes long, and SQLite has one writer.
     """
-    of_none = (
-        "used_at < ? and not exists (select 1 from state_chunks where state_chunks.digest ="
-        " chunks.digest)"
+    found = session.run(
+        "select state, place from parts where state < ?"
+        " and not exists (select 1 from states where id = state) limit 16",
+        time.time_ns() - UNUSED * 10**9,
     )
-    until = wall_ms() - UNUSED
-    # no values
-    found = _column(session.run(f"select digest from chunks where {of_none} limit 16", until))  # noqa: S608
-    for digest in found:
-        session.run(f"delete from chunks where digest = ? and {of_none}", digest, until)  # noqa: S608
+    for state, place in found:
+        session.run("delete from parts where state = ? and place = ?", state, place)
     return bool(found)

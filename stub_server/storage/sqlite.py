@@ -41,12 +41,13 @@ class SqliteSession:
         )
         # the sum of the row shows the damage
         self._database.text_factory = lambda text: text.decode(errors="replace")
-        with ExitStack() as failed:
-            failed.callback(self.close)
-            self.run(f"pragma synchronous={'full' if always else 'normal'}")
-            self.run("pragma wal_autocheckpoint=0")
-            self.run("pragma foreign_keys=on")
-            failed.pop_all()
+        synchronous = "full" if always else "normal"
+        try:
+            for pragma in (f"synchronous={synchronous}", "wal_autocheckpoint=0", "foreign_keys=on"):
+                self.run(f"pragma {pragma}")
+        except BaseException:
+            self.close()
+            raise
 
     def run(self, statement: str, *values: Any) -> list[Values]:
         try:
@@ -125,12 +126,12 @@ class SqliteStore(Database):
 
     def _sync(self) -> None:
         """Sync to the disk beside the requests, and keep SQLite's log short."""
-        with closing(sqlite3.connect(self._file, timeout=BUSY, isolation_level=None)) as database:
+        with closing(self.session()) as session:
             while not self._done.wait(EVERY):
-                self._sync_once(database)
-            self._sync_once(database)
+                self._sync_once(session)
+            self._sync_once(session)
 
-    def _sync_once(self, database: sqlite3.Connection) -> None:
+    def _sync_once(self, session: SqliteSession) -> None:
         commits = self._commits
         if commits == self._synced:
             return
@@ -139,9 +140,9 @@ class SqliteStore(Database):
                 os.fsync(file.fileno())
             size = self._wal.stat().st_size
             if size > LONG:  # does not delay writers, and mostly copies the whole log
-                database.execute("pragma wal_checkpoint(passive)").fetchall()
+                session.run("pragma wal_checkpoint(passive)")
             if size > VERY_LONG:
-                database.execute("pragma wal_checkpoint(truncate)").fetchall()
+                session.run("pragma wal_checkpoint(truncate)")
             self._synced, self._has_failed = commits, False
         except (OSError, sqlite3.Error) as error:
             if not self._has_failed:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 from ..core.record import Body, without
 from ..engine.sandbox import Sandbox
 from ..engine.step import OVERHEAD_EACH
-from ..engine.tables.table import size_of
 
 # bytes of a record besides its two parts: its places in the tables, which a snapshot may keep
 OVERHEAD = 600
@@ -24,8 +23,7 @@ def capture(sandbox: Sandbox) -> Sandbox:
 class Snapshot(NamedTuple):
     """A state with a name: a copy of a sandbox that nobody changes.
 
-    `now` is the instant (ms) that its clock showed, `created_at` the machine's. `size` is about how
-    many bytes it may keep in memory.
+    `now` is the instant (ms) that its clock showed, `created_at` the machine's.
     """
 
     name: str
@@ -33,21 +31,19 @@ class Snapshot(NamedTuple):
     now: int
     created_at: int
     sandbox: Sandbox
-    size: int
 
     @property
     def head(self) -> Body:
         """What is stored of it besides the state."""
-        return without(self._asdict(), "sandbox", "size")
+        return without(self._asdict(), "sandbox")
 
-
-def measured(
-    name: str, description: str | None, now: int, created_at: int, sandbox: Sandbox
-) -> Snapshot:
-    """A snapshot with its size, for which all records are looked at; its events, replies and timers
-    may be its own too.
-    """
-    size = sandbox.events.size + sandbox.replies.size + OVERHEAD_EACH * len(sandbox.timers)
-    for table in sandbox.tables():
-        size += sum(size_of(record) + OVERHEAD for record in table.rows.values())
-    return Snapshot(name, description, now, created_at, sandbox, size)
+    @property
+    def size(self) -> int:
+        """About how many bytes it may keep in memory; its events, replies and timers may be its own
+        too.
+        """
+        sandbox = self.sandbox
+        size = sandbox.events.size + sandbox.replies.size + OVERHEAD_EACH * len(sandbox.timers)
+        for table in sandbox.tables():
+            size += table.size + OVERHEAD * len(table)
+        return size

@@ -19,10 +19,10 @@ from stub_server.domain.cpf import cpf_with_check_digits
 from stub_server.engine.history import state_at
 from stub_server.engine.sandbox import Sandbox
 from stub_server.server.layers.routing import Application
-from stub_server.server.sandboxes import pending
+from stub_server.server.sandboxes import entry
 from stub_server.settings import Settings
-from stub_server.storage import sqlite
-from stub_server.storage.lines import state_lines
+from stub_server.storage import lines, sqlite
+from stub_server.storage.lines import Writer
 from stub_server.storage.package import MEDIA
 from stub_server.storage.state import capture
 
@@ -47,7 +47,7 @@ def settings(folder: Path) -> Settings:
 def digest(world: Sandbox) -> str:
     """One text for a state."""
     seal = sha256()
-    for line in state_lines(capture(world)):
+    for line in Writer().state(capture(world)):
         seal.update(line)
     return seal.hexdigest()
 
@@ -59,7 +59,10 @@ def facts(app: Application) -> Facts:
             entry.incarnation,
             entry.sandbox.log.number,
             digest(entry.sandbox),
-            [f"{snapshot.name} {digest(snapshot.sandbox)}" for snapshot in entry.snapshots.all()],
+            [
+                f"{snapshot.name} {digest(snapshot.sandbox)}"
+                for snapshot in entry.snapshots.values()
+            ],
         )
         for entry in app.sandboxes.entries()
     }
@@ -70,7 +73,8 @@ def live(folder: Path, told: int, seed: int, place: str | None, count: int) -> N
     are written.
     """
     with (
-        patch.object(pending, "LEAST", 12_000),
+        patch.object(entry, "LEAST", 12_000),
+        patch.object(lines, "PART", 5_000),
         patch.object(sqlite, "EVERY", 0.005),
         patch.object(sqlite, "LONG", 200_000),
         patch.object(sqlite, "VERY_LONG", 600_000),

@@ -10,20 +10,17 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 from stub_server.app import create_app
 from stub_server.data.keys import own_pair
-from stub_server.server.layers.routing import Application
-from stub_server.server.sandboxes import pending
 from stub_server.storage.database import StoreError
 from stub_server.storage.sqlite import DATABASE
 
-from ..engine.inside import Inside
-from .child import ACTIONS, NAMES, facts, settings, started
+from ..stored.writing import written
+from .child import facts, settings
 
 DAMAGES = ("flip", "cut", "remove")
-_TABLES = ("chunks", "sandboxes", "settings", "state_chunks", "steps")
+_TABLES = ("parts", "sandboxes", "settings", "states", "steps")
 
 
 class Suffered(NamedTuple):
@@ -34,45 +31,8 @@ class Suffered(NamedTuple):
     wrong: list[str]
 
 
-class Intact(NamedTuple):
-    """A directory before it is damaged, and what its sandboxes are."""
-
-    folder: Path
-    facts: Any
-
-
-def intact(folder: Path, seed: int, *, killed: bool) -> Intact:
-    """A directory with a life behind it, of a server that was stopped, or `killed`."""
-    random, files = Random(seed), dict[str, bytes]()
-    with patch.object(pending, "LEAST", 12_000):
-        app = create_app(settings(folder / "living"))
-        inside = Inside(app)
-        inside.run(started(app))
-        for _ in range(40):
-            action = random.choices(
-                ("customer", "rename", "advance", "fork", "rewind", "reset"), (20, 20, 3, 3, 2, 2)
-            )[0]
-            ACTIONS[action](inside, app, random.choice(NAMES), random, files)
-        assert 201 == inside.ask("POST", "/_sandbox/snapshots", {"name": "kept"}).status
-        ACTIONS["customer"](inside, app, "one", random, files)
-        ACTIONS["customer"](inside, app, "default", random, files)
-        if killed:
-            shutil.copytree(folder / "living", folder / "intact")
-        told = _facts(app)
-        inside.run(app.sandboxes.persistence.stop())
-        inside.close()
-    if not killed:
-        shutil.copytree(folder / "living", folder / "intact")
-    return Intact(folder / "intact", told)
-
-
-def _facts(app: Application) -> Any:
-    """What must not be lost."""
-    return facts(app), own_pair(app.sandboxes.default)
-
-
 def suffer(folder: Path, counts: tuple[int, int, int], seed: int) -> Suffered:
-    """Damage copies of two directories, so often each way."""
+    """Damage copies of a directory, so often each way."""
     logging.disable()  # of what is damaged on purpose
     try:
         return _suffered(folder, counts, seed)
@@ -81,21 +41,27 @@ def suffer(folder: Path, counts: tuple[int, int, int], seed: int) -> Suffered:
 
 
 def _suffered(folder: Path, counts: tuple[int, int, int], seed: int) -> Suffered:
-    random, found, wrong = Random(seed), Counter[str](), list[str]()
-    stores = []
-    for killed in (False, True):
-        (folder / str(killed)).mkdir()
-        stores.append(intact(folder / str(killed), seed, killed=killed))
+    random, found, wrong, copy = Random(seed), Counter[bool](), list[str](), folder / "copy"
+    shutil.copytree(written() / "store", copy)
+    expected = _opened(copy)
     for kind, count in zip(DAMAGES, counts, strict=True):
-        for number in range(count):
-            store, copy = stores[number % 2], folder / "copy"
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(store.folder, copy)
+        for _ in range(count):
+            shutil.rmtree(copy)
+            shutil.copytree(written() / "store", copy)
             what = _damage(copy, kind, random)
-            reasons, was_found = _looked_at(copy, store)
-            found["found" if was_found else "harmless"] += 1
+            reasons, was_found = _looked_at(copy, expected)
+            found[was_found] += 1
             wrong += [f"{kind} {what}: {reason}" for reason in reasons]
-    return Suffered(found["found"], found["harmless"], wrong)
+    return Suffered(found[True], found[False], wrong)
+
+
+def _opened(folder: Path) -> Any:
+    """What must not be lost."""
+    app = create_app(settings(folder))
+    try:
+        return facts(app), own_pair(app.sandboxes.default)
+    finally:
+        app.sandboxes.persistence.close()
 
 
 def _damage(folder: Path, kind: str, random: Random) -> str:
@@ -127,11 +93,11 @@ def _deleted(file: Path, random: Random) -> str:
     return f"row {row} of {table}"
 
 
-def _looked_at(folder: Path, store: Intact) -> tuple[list[str], bool]:
+def _looked_at(folder: Path, expected: Any) -> tuple[list[str], bool]:
     """What is wrong with what opens, and whether the damage was found."""
     was_there = (folder / DATABASE).exists()
     try:
-        app = create_app(settings(folder))
+        return ([] if _opened(folder) == expected else ["lost in silence"]), False
     except StoreError as error:
         wrong = ["several lines"] if "\n" in str(error) else []
         if "cannot be" not in str(error):
@@ -141,7 +107,3 @@ def _looked_at(folder: Path, store: Intact) -> tuple[list[str], bool]:
         return wrong, True
     except Exception as error:
         return [f"{error!r}"], True
-    try:
-        return ([] if _facts(app) == store.facts else ["lost in silence"]), False
-    finally:
-        app.sandboxes.persistence.close()

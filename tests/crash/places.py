@@ -62,7 +62,7 @@ PLACES: dict[str, Callable[[int], None]] = {
     "after a statement": _around(SqliteSession, "run", after=True, times=4),
     "before a commit": _around(sql, "commit", after=False),
     "after a commit": _around(sql, "commit", after=True),
-    "within a state": _between(commits, "chunks_of"),
+    "within a state": _between(commits, "parts_of"),
     "after a state was written": _around(sql, "write_state", after=True),
     "before a sandbox comes": _around(sql, "entered", after=False),
     "before a state comes": _around(sql, "state_entered", after=False),

@@ -11,14 +11,12 @@ from stub_server.core.clock import iso, parse_iso
 from stub_server.engine import history
 from stub_server.server.layers import time_travel
 
-from ..conftest import Serve
 from ..support.contract import document
 from ..support.estate import Estate
 from ..support.live import NO_TLS
 from ..support.make import Json, Maker, created, customer_body
 from ..support.refusal import says
 from ..support.requests import OPERATIONS, path_of
-from .hooks import clients
 from .past import step_of
 from .steps import done, refused
 
@@ -124,28 +122,6 @@ def test_other_methods_and_the_control_surface_do_not_take_it(
         answer = control.get(path, headers=at(0))
         assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
     assert 0 == step_of(control)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "-1", "1.5", "yesterday", "2026-11-20", "9" * 5_000, "\u00b2", "1 2", "0x1"]
-)
-def test_what_is_neither_step_nor_date_time_is_refused(api: httpx2.Client, text: str) -> None:
-    answer = api.get("/v2/customers", headers={b"X-Sandbox-As-Of": text.encode("latin-1")})
-    assert {"X-Sandbox-As-Of": "as_of"} == refused(answer, 400, "malformed_request")
-
-
-@pytest.mark.check
-def test_a_step_that_is_not_kept_is_refused_with_the_oldest_that_is(serve: Serve) -> None:
-    with clients(serve(seed=11, history=2)) as (api, _):
-        created(api.post("/v2/customers", json=customer_body()))
-        assert 200 == api.get("/v2/customers", headers=at(0)).status_code
-        for _ in range(3):
-            created(api.post("/v2/customers", json=customer_body()))
-        answer = api.get("/v2/customers", headers=at(0))
-        assert says(answer.json()["message"], "step 2")
-        assert {"X-Sandbox-As-Of": "step_not_kept"} == refused(answer, 409, "step_not_kept")
-        assert ["header"] == [entry["in"] for entry in answer.json()["details"]]
-        refused(api.get("/v2/customers", headers=at(5)), 409, "step_not_kept")
 
 
 @pytest.mark.promise("states-as-of")

@@ -58,24 +58,13 @@ def _added_again(file: bytes) -> bytes:
 
 SPOILT: dict[str, tuple[str, Spoil]] = {
     "nothing": ("foreign", lambda file: b""),
-    "a text": ("foreign", lambda file: b"PK\x03\x04 and so on"),
     "another gzip": ("foreign", lambda file: gzip.compress(b"hello\n")),
-    "JSON of somebody else": (
-        "foreign",
-        lambda file: gzip.compress(b'{"header":{"format":"other"}}\n'),
-    ),
     "a newer format": (
         "other_version",
         _set("header", version=package.VERSION + 1, server="9.0.0"),
     ),
-    "an older format": (
-        "other_version",
-        _set("header", version=package.VERSION - 1, server="0.0.1"),
-    ),
     "half of it": ("damaged", lambda file: file[: len(file) // 2]),
-    "a byte less": ("damaged", lambda file: file[:-1]),
     "bytes more": ("damaged", lambda file: file + b"more"),
-    "two files": ("damaged", lambda file: file + file),
     "a byte flipped": (
         "damaged",
         lambda file: file[:5000] + bytes([file[5000] ^ 0x10]) + file[5001:],
@@ -88,11 +77,12 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
         "damaged",
         lambda file: sealed([lines(file)[0], lines(file)[1], lines(file)[3]]),
     ),
+    "a record before an older one": (
+        "damaged",
+        lambda file: sealed([*lines(file)[:3], lines(file)[4], lines(file)[3], *lines(file)[5:]]),
+    ),
     "a record that is none": ("damaged", _set("record", public=[])),
-    "a version that is none": ("damaged", _set("record", version=-1)),
-    "a clock that is none": ("damaged", _inside("sandbox", None, "clock", now="noon")),
     "a timer beyond time": ("damaged", _set("timer", due=10**18)),
-    "an event that is none": ("damaged", _set("event", resource="x")),
     "a step from nowhere": (
         "damaged",
         lambda file: sealed([*lines(file), ("step", {"number": 99})]),
@@ -177,45 +167,20 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _set("event", extras={"names": [], "others": [["a", _nested(900)]]}),
         "nested deeper than 48 levels",
     ),
-    "a record of 60 levels": (
-        _inside("record", "customers", "public", metadata={"a": _nested(60)}),
-        "nested deeper",
-    ),
     "a payload's member of no name": (
         _set("event", extras={"names": [], "others": [[[], 1]]}),
         "event.extras.others.0.0: ",
     ),
     "a payload's key that is more": (_set("event", key='order":{},"x'), "event.key: "),
     "webhooks without anything inside": (_set("record", "webhooks", hidden={}), "hidden: "),
-    "signing keys that are a text": (
-        _hidden("webhooks", signing_keys="x"),
-        "hidden.signing_keys: ",
-    ),
-    "signing keys that are numbers": (
-        _hidden("webhooks", signing_keys=[{"key": 5}]),
-        "hidden.signing_keys.0",
-    ),
     "a signing key that is none": (
         _hidden("webhooks", signing_keys=[{"key": "whsec_" + "a" * 17, "until": None}]),
         "hidden.signing_keys.0.key: ",
-    ),
-    "a receiver that is a list": (_hidden("webhooks", receiver=[1]), "hidden.receiver: "),
-    "an order paid with a text": (_hidden("orders", paid_cents="1"), "hidden.paid_cents: "),
-    "a subscription of no periods": (_hidden("subscriptions", periods=None), "hidden.periods: "),
-    "attempts that are a text": (_hidden("webhook_logs", attempts=["x"]), "hidden.attempts.0: "),
-    "a key of no user": (_hidden("api_keys", user_id=7), "hidden.user_id: "),
-    "settings that are a list": (
-        _hidden("projects", content_settings=[]),
-        "hidden.content_settings: ",
     ),
     "a customer with something inside": (_hidden("customers", x=1), "hidden: "),
     "a cookie with a saved reply": (
         _with_reply(headers=[["set-cookie", "a=b"]]),
         "reply.headers.0.0: ",
-    ),
-    "a second header of a saved reply": (
-        _with_reply(headers=[["location", "/a"]] * 2),
-        "reply.headers.1.0: ",
     ),
     "a line end in a saved header": (
         _with_reply(headers=[["location", "/a\r\nb: c"]]),
@@ -226,20 +191,6 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "reply.headers.0.1: ",
     ),
     "a step beyond the numbers of a store": (_set("sandbox", step=1 << 31), "sandbox.step: "),
-    "a position near the end of numbers": (
-        _set("sandbox", position=[0, MOST + 1]),
-        "sandbox.position.1: ",
-    ),
-    "timers near the end of numbers": (
-        _set("sandbox", timers_set=MOST + 1),
-        "sandbox.timers_set: ",
-    ),
-    "events near the end of numbers": (
-        _set("sandbox", events_raised=MOST + 1),
-        "sandbox.events_raised: ",
-    ),
-    "a version near the end of numbers": (_set("record", version=MOST + 1), "record.version: "),
-    "a timer near the end of numbers": (_set("timer", seq=MOST + 1), "timer.seq: "),
     "an amount beyond numbers": (
         _inside("record", "orders", "public", totalAmount=1e308),
         "Every order's payment agrees with its status: order ",
@@ -253,20 +204,6 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _inside("merchant", None, "usage", **{"00000000-0000-4000-8000-000000000001": [1, 1]}),
         "merchants /usage: there is no API key 00000000-0000-4000-8000-000000000001",
     ),
-    "a step of no cause": (_inside("step", None, "cause", kind="zz"), "step.cause.kind: "),
-    "an event's member of a strange name": (
-        _set("event", extras={"names": ['x"y'], "others": []}),
-        "event.extras.names.0: ",
-    ),
-    "a long project of an event": (_set("event", project_id="x" * 4_000), "event.project_id: "),
-    "many members of an event": (
-        _set("event", extras={"names": ["metadata"] * 11, "others": []}),
-        "event.extras.names: ",
-    ),
-    "a long key of a saved reply": (
-        _with_reply(key=["x" * 1_001] * 4),
-        "reply.key.0: ",
-    ),
     "too many merchants": (_of_many_merchants, "more than 100 merchants"),
     "members of nothing": (
         _set("event", extras={"names": ["metadata"], "others": []}, hidden=None),
@@ -277,11 +214,6 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         _inside("sandbox", None, "clock", now=LATEST_START + 1),
         "sandbox.clock.now: ",
     ),
-    "a clock that a step set past it": (
-        _inside("step", None, "clock", now=LATEST_START + 1),
-        "step.clock.now: ",
-    ),
-    "a step past it": (_set("step", at=LATEST_START + 1), "step.at: "),
     "a snapshot past it": (
         lambda file: sealed([*lines(file), ("snapshot", _SNAPSHOT | {"now": LATEST_START + 1})]),
         "snapshot.now: ",
@@ -321,7 +253,7 @@ def test_the_keys_that_steps_of_a_file_name_count(control: httpx2.Client, file: 
     merchant = next(body for kind, body in found if kind == "merchant")
     part = {"merchant": merchant["id"], "used": dict.fromkeys(map(str, range(2_400)))}
     step = {"at": sandbox["clock"]["now"], "clock": sandbox["clock"], "parts": [part]}
-    step |= {"position": sandbox["position"], "raised": sandbox["events_raised"]}
+    step |= {"position": sandbox["position"], "raised": sandbox["raised"]}
     step["cause"] = {"kind": "control", "id": "x", "operation": "x"}
     for number in range(1, 101):
         found.append(("step", step | {"number": sandbox["step"] + number}))

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from stub_server.core.signing import sign
+from stub_server.operations.control import sandbox_files
 from stub_server.server import reply
 from stub_server.testing import Sandbox, Server
 
@@ -83,7 +84,7 @@ def test_how_often_a_deleted_key_was_used_is_forgotten(here: Sandbox) -> None:
 
 def test_a_file_says_what_it_is(live: Live, here: Sandbox) -> None:
     header, world = (body for _, body in lines(exported(here.control))[:2])
-    assert ("stub.sandbox", 13, True) == (header["format"], header["version"], header["secrets"])
+    assert ("stub.sandbox", 14, True) == (header["format"], header["version"], header["secrets"])
     assert says(header["note"], "signing keys")
     assert (here.name, live.settings.scenario, 42, 1) == (
         world["name"],
@@ -241,25 +242,11 @@ def test_a_recording_of_requests_that_nobody_sends_is_refused(
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"])
 
 
-@pytest.mark.parametrize("details", ["5", "[1]", '[{"field":1,"code":"x","message":"y"}]', "[{}]"])
-def test_a_refusal_of_another_shape_in_a_recording_is_shown(
-    here: Sandbox, there: Sandbox, details: str
-) -> None:
-    refusal = {"answer": f'{{"message":"no","details":{details}}}', "status": 422, "after": None}
-    file = exported(here.control, requests=True)
-    imported(there.control, changed(file, "request", lambda each: each.update(refusal)))
-    (found,) = there.control.get("/requests").json()["requests"]
-    answer = there.control.get(f"/requests/{found['id']}")
-    assert (200, "no") == (
-        answer.status_code,
-        answer.json()["request"]["explanation"]["summary"],
-    )
-
-
 @pytest.mark.parametrize(
     "odd",
     [
         {"answer": '{"message":5}', "status": 422},
+        {"answer": '{"message":"no","details":[1]}', "status": 422},
         {"answer": '{"now":5}', "status": 200},
         {"answer": '{"sandbox":{"name":5}}', "status": 201},
     ],
@@ -354,10 +341,15 @@ def large(live: Live, here: Sandbox) -> Iterator[socket]:
 def test_a_reader_of_a_file_who_does_not_read_is_cut_off_and_holds_little(
     live: Live, here: Sandbox, large: socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What he does not take waits on the disk; the server has a few buffers of it ready."""
-    monkeypatch.setattr(reply, "PATIENCE", 0.3)
+    """What he does not take waits on the disk; the server has a few buffers of it ready. He takes
+    the places of his sandbox alone.
+    """
+    monkeypatch.setattr(reply, "PATIENCE", 1)
+    monkeypatch.setattr(sandbox_files, "OF_SANDBOX", 1)
     large.settimeout(20)
     received = len(large.recv(1))  # the file is packed
+    assert 429 == here.control.get("/export").status_code
+    assert 200 == httpx2.get(f"{live.url}/_sandbox/export", verify=NO_TLS).status_code
     assert nothing_on_its_way(live)
     with suppress(ConnectionResetError):
         while part := large.recv(65_536):

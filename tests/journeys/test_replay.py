@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from stub_server.core.clock import LATEST_START
+from stub_server.server.sandboxes.making import Beginning
 
 from ..engine.state import refolded
 from ..support.files import changed, exported, lines, sealed
@@ -57,7 +58,7 @@ def test_a_session_replays_byte_for_byte(
     refolded(
         world,
         live.app.sandboxes.factory.make(
-            world.name, world.origin.generation, "default", world.origin.seed
+            world.name, world.origin.generation, Beginning("default", world.origin.seed)
         ),
     )
     replayed = Replayed(recorded(control, file), afresh=True)

@@ -64,11 +64,6 @@ def test_a_sandbox_is_asked_for_until_it_is_ready(client: httpx2.Client) -> None
     refused(client.get("/_sandbox/sandboxes/large"), 404, "sandbox_not_found")
 
 
-def test_without_the_preference_it_is_answered_when_it_is_ready(client: httpx2.Client) -> None:
-    body = {"name": "whole", "scenario": "default", "seed": next(seeds)}
-    assert "whole" == created(client.post("/_sandbox/sandboxes", json=body))["sandbox"]["name"]
-
-
 def overtaken(client: httpx2.Client, name: str) -> str:
     """A sandbox that was created while one of its name was: the first name for which it is in
     time.

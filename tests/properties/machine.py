@@ -13,6 +13,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from stub_server.server.sandboxes.making import Beginning
 from stub_server.server.sandboxes.sandboxes import Sandboxes
 
 from ..engine.state import refolded
@@ -183,7 +184,7 @@ class Machine(CatalogueRules, KeyRules, MemberRules, OrderRules, TimeRules, Rule
         refolded(
             world,
             self.sandboxes.factory.make(
-                SANDBOX, world.origin.generation, "empty", world.origin.seed
+                SANDBOX, world.origin.generation, Beginning("empty", world.origin.seed)
             ),
         )
 

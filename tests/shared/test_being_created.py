@@ -7,8 +7,6 @@ import psycopg
 import pytest
 
 from ..support.live import NO_TLS
-from ..support.make import created
-from ..support.refusal import refused
 from .conftest import Pair
 
 pytestmark = pytest.mark.check
@@ -48,15 +46,3 @@ def test_what_was_announced_is_taken_back_when_it_is_done(pair: Pair) -> None:
                     "select holder from creations where name = %s", [EMPTY["name"]]
                 ).fetchall()
             )
-
-
-def test_one_that_cannot_be_announced_is_not_created(pair: Pair) -> None:
-    with httpx2.Client(base_url=pair.other.url, timeout=60, verify=NO_TLS) as here:
-        body = EMPTY | {"name": "unsaid"}
-        with psycopg.connect(pair.database, autocommit=True) as connection:
-            connection.execute("alter table creations rename to elsewhere")
-            answer = here.post("/_sandbox/sandboxes", json=body, headers=ASYNC)
-            connection.execute("alter table elsewhere rename to creations")
-        refused(answer, 503, "store_unavailable")
-        refused(here.get("/_sandbox/sandboxes/unsaid"), 404, "sandbox_not_found")
-        created(here.post("/_sandbox/sandboxes", json=body))

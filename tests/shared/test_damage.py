@@ -22,35 +22,25 @@ _PARTS = {
         "(select id from states where name = '' and sandbox = (select id from sandboxes where name"
         " = %(name)s))"
     ),
-    "its_chunk": SQL(  # that no other sandbox has
-        "(select digest from state_chunks join states on states.id = state "
-        "where sandbox = (select id from sandboxes where name = %(name)s) "
-        "and digest not in (select digest from state_chunks join states on states.id = state "
-        "where sandbox <> (select id from sandboxes where name = %(name)s)) limit 1)"
-    ),
     "flipped_line": SQL("set_byte(line, length(line) / 2, get_byte(line, length(line) / 2) # 16)"),
     "flipped_body": SQL("set_byte(body, length(body) / 2, get_byte(body, length(body) / 2) # 16)"),
 }
 DAMAGES = {
     "a step": SQL("update steps set line = {flipped_line} where place >> 32 = {its}"),
-    "the sum of a step": SQL("update steps set sum = sum # 1 where place >> 32 = {its}"),
     "no newest step": SQL(
         "delete from steps where place = (select max(place) from steps where place >> 32 = {its})"
     ),
+    "the sum of a step": SQL("update steps set sum = sum # 1 where place >> 32 = {its}"),
     "no oldest step": SQL(
         "delete from steps where place = (select min(place) from steps where place >> 32 = {its})"
     ),
-    "a chunk": SQL("update chunks set body = {flipped_body} where digest = {its_chunk}"),
-    "a chunk cut off": SQL(
-        "update chunks set body = substr(body, 1, length(body) / 2) where digest = {its_chunk}"
-    ),
-    "no chunk": SQL("delete from chunks where digest = {its_chunk}"),
-    "no list of chunks": SQL("delete from state_chunks where state = {its_state}"),
-    "no state": SQL("delete from states where id = {its_state}"),
+    "a part": SQL("update parts set body = {flipped_body} where state = {its_state}"),
+    "no part": SQL("delete from parts where state = {its_state}"),
     "the row": SQL("update sandboxes set created_at = 5 where name = %(name)s"),
     "the number of the newest step": SQL(
         "update sandboxes set newest = newest - 1 where name = %(name)s"
     ),
+    "no snapshot": SQL("delete from states where name = 'before' and sandbox = {its}"),
     "the snapshot": SQL(
         "update states set about = about || ' ' where name = 'before' and sandbox = {its}"
     ),

@@ -396,7 +396,7 @@ def test_a_sandbox_that_is_being_opened_delays_no_other(postgres: Postgres) -> N
             token = api.headers["Authorization"]
             made = created(api.post("/v2/customers", json=customer_body()))["customer"]["id"]
         lock = stack.enter_context(psycopg.connect(url))
-        lock.execute("lock table chunks in access exclusive mode")
+        lock.execute("lock table parts in access exclusive mode")
         pool = stack.enter_context(ThreadPoolExecutor(1))
         opening = pool.submit(httpx2.get, f"{here.url}/s/large/_sandbox/clock", timeout=PATIENCE)
         time.sleep(0.5)
@@ -431,8 +431,8 @@ def test_a_sandbox_that_was_opened_under_a_lease_that_ended_is_opened_again(
         factory, store = persistence.factory, persistence.store
         opened, read = list[str](), factory.open
 
-        def slowly(session: Session, number: int, kept: Kept, holder: int) -> object:
-            found = read(session, number, kept, holder)
+        def slowly(session: Session, kept: Kept, holder: int) -> object:
+            found = read(session, kept, holder)
             opened.append(kept.name)
             if len(opened) == 1:
                 session.run("update processes set until = clock_timestamp() where id = ?", holder)

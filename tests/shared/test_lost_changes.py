@@ -99,20 +99,6 @@ def test_a_copy_takes_no_key_from_its_parent_at_another_server(pair: Pair) -> No
         assert 200 == answer.status_code, answer.text
 
 
-def test_a_rotation_stores_the_keys_that_it_makes_alone(pair: Pair) -> None:
-    """A statement for each key that users made would keep the commits of all sandboxes waiting."""
-    with psycopg.connect(pair.database, autocommit=True) as database:
-        database.execute(COUNTING.replace("steps", "credentials"))
-        with pair.holder.api("keys") as api, pair.holder.control("keys") as control:
-            for _ in range(20):
-                key_of(api)
-            database.execute("truncate counted")
-            assert 200 == control.post("/sandboxes/keys/rotate", json={}).status_code
-        found = database.execute("select credentials from counted").fetchall()
-        database.execute("drop table counted cascade; drop function count_credentials cascade")
-    assert [(2,)] == found
-
-
 def key_of(api: httpx2.Client) -> dict[str, str]:
     """The header of an API key that a user has made."""
     made = created(api.post("/api-keys", json={"name": "k", "scopes": ["customers:read"]}))
@@ -153,7 +139,7 @@ def going_back(database: str, *more: Json) -> Iterator[tuple[Live, list[Future[h
         for _ in range(20):
             created(api.post("/v2/customers", json=customer_body()))
         with patch.object(kept, "MOST_BYTES", 10_000), psycopg.connect(database) as lock:
-            lock.execute("lock table chunks in exclusive mode")
+            lock.execute("lock table parts in exclusive mode")
             back = pool.submit(api.post, "/_sandbox/snapshots/none/restore")
             assert within(PATIENCE, lambda: bool(waiting_for_lock(database)))
             after = [pool.submit(api.post, "/v2/customers", json=body) for body in more]
@@ -164,7 +150,7 @@ def going_back(database: str, *more: Json) -> Iterator[tuple[Live, list[Future[h
 def waiting_for_lock(database: str) -> list[int]:
     """The connections that wait to write a part of a state."""
     found = (
-        "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%chunks%'"
+        "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%parts%'"
     )
     with psycopg.connect(database) as asking:
         return [pid for (pid,) in asking.execute(found)]

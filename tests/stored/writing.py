@@ -123,20 +123,3 @@ def opened(server: Process) -> Iterator[Clients]:
 def copied(to: Path) -> str:
     """A copy of the directory, which a server may change."""
     return str(shutil.copytree(written() / "store", to / "store"))
-
-
-def missing(was: Any, now: Any, where: str = "") -> list[str]:
-    """What is not as it was; members that are new do not count."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        both = was.keys() & now.keys()
-        lost = [f"{where}/{name}" for name in was.keys() - now.keys()]
-        return lost + [
-            text for name in both for text in missing(was[name], now[name], f"{where}/{name}")
-        ]
-    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        return [
-            text
-            for n, pair in enumerate(zip(was, now, strict=True))
-            for text in missing(*pair, f"{where}/{n}")
-        ]
-    return [] if was == now else [f"{where}: {was!r} is {now!r}"]

@@ -21,7 +21,7 @@ import pytest
 from stub_server.app import create_app
 from stub_server.engine import kept
 from stub_server.server.layers.routing import Application
-from stub_server.server.sandboxes import pending
+from stub_server.server.sandboxes import entry
 from stub_server.storage.database import StoreError
 from stub_server.storage.sql import FORMAT, sum_of
 from stub_server.storage.sqlite import DATABASE
@@ -204,7 +204,7 @@ def test_a_whole_state_is_written_now_and_then_and_its_steps_go(tmp_path: Path) 
     starts are fast.
     """
     settings = replace(FROZEN, scenario="empty", history=100, store=tmp_path / "store")
-    with patch.object(pending, "LEAST", 100_000):
+    with patch.object(entry, "LEAST", 100_000):
         app = create_app(settings)
         inside = Inside(app)
         inside.run(start(app))
@@ -360,24 +360,22 @@ def test_a_directory_of_another_format_is_refused(tmp_path: Path, number: int) -
     assert before == (tmp_path / DATABASE).read_bytes()
 
 
-@pytest.mark.parametrize("name", [DATABASE])
-def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path, name: str) -> None:
+def test_what_is_no_directory_of_ours_is_refused(tmp_path: Path) -> None:
     """Nothing in it is changed."""
     (tmp_path / "store").write_text("a file")
     assert "--store" in store(tmp_path).refused()
     (tmp_path / "store").unlink()
     (tmp_path / "store").mkdir()
     letter = "no database at all, but long enough to be looked at" * 40
-    (tmp_path / "store" / name).write_text(letter)
+    (tmp_path / "store" / DATABASE).write_text(letter)
     assert "cannot be used" in refusal(tmp_path / "store")
-    assert letter == (tmp_path / "store" / name).read_text()
+    assert letter == (tmp_path / "store" / DATABASE).read_text()
 
 
 DAMAGES = [
-    "update chunks set body = substr(body, 1, 100) || x'00' || substr(body, 102)",
-    "update chunks set body = substr(body, 1, 100)",
-    "delete from chunks",
-    "delete from state_chunks",
+    "update parts set body = substr(body, 1, 100) || x'00' || substr(body, 102)",
+    "update parts set body = substr(body, 1, 100)",
+    "delete from parts",
     "delete from states",
     "delete from sandboxes",
     "delete from settings",
@@ -387,7 +385,7 @@ DAMAGES = [
     "update sandboxes set about = cast(x'ff' as text)",
     "drop table states",
     (
-        "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'chain', '`') where"
+        "pragma writable_schema=on; update sqlite_master set sql = replace(sql, 'checksum', '`') where"
         " name = 'states'"
     ),
     (
@@ -459,38 +457,20 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
         assert before == told(server)
 
 
-def test_a_part_of_a_state_that_is_there_is_not_written_again(tmp_path: Path) -> None:
-    """SQLite would write it whole for another time of its use."""
-
-    def chunks() -> dict[bytes, int]:
-        with closing(sqlite3.connect(tmp_path / "store" / DATABASE)) as database:
-            return dict(database.execute("select digest, used_at from chunks"))
-
-    with store(tmp_path) as server, server.control() as control:
-        created(control.post("/snapshots", json={"name": "first"}))
-        before = chunks()
-        created(control.post("/snapshots", json={"name": "second"}))
-        assert before.items() <= chunks().items()
-
-
 def test_a_part_that_no_state_has_is_deleted_once_no_writer_may_need_it(tmp_path: Path) -> None:
     with store(tmp_path):
         pass
-    kept = {b"old": 0, b"new": int(time.time() * 1000)}
+    old, new = 1, time.time_ns()
     with closing(sqlite3.connect(tmp_path / "store" / DATABASE, isolation_level=None)) as database:
-        found = {digest for (digest,) in database.execute("select digest from chunks")}
-        for digest, used_at in kept.items():
-            database.execute("insert into chunks values (?, ?, ?)", (digest, b"", used_at))
-        database.execute("update chunks set used_at = 0 where digest != ?", (b"new",))
+        found = database.execute("select state from parts").fetchall()
+        for state in (old, new):
+            database.execute("insert into parts values (?, 0, x'')", (state,))
         with store(tmp_path):
             deadline = time.monotonic() + 30
-            while (
-                len(rows := database.execute("select digest from chunks").fetchall())
-                > len(found) + 1
-            ):
+            while (old,) in (rows := database.execute("select state from parts").fetchall()):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-    assert {digest for (digest,) in rows} == found | {b"new"}
+    assert [*found, (new,)] == rows
 
 
 def test_nobody_waits_for_a_commit_that_waits(tmp_path: Path) -> None:

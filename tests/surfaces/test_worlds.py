@@ -56,15 +56,6 @@ def test_a_name_of_another_form_is_404_in_the_path(live: Live, name: str) -> Non
     )
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a" * 64, "a b", "é", "a,b"])
-def test_a_name_of_another_form_is_404_in_the_header(door: Door, name: str) -> None:
-    refused(
-        plain(door).ask("GET", "/v2/customers", headers=[("X-Sandbox", name)]),
-        404,
-        "sandbox_not_found",
-    )
-
-
 def test_the_header_chooses_where_the_path_does_not(door: Door) -> None:
     headers = [("X-Sandbox", "surfaces")]
     assert (

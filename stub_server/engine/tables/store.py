@@ -1,6 +1,6 @@
 """The in-memory store of one merchant: nine tables, and the counters that they feed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import orjson
@@ -215,12 +215,6 @@ class Store:
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""
         self.tables, self.usage, self.unrecorded = other.tables, other.usage, {}
-        self._name_tables()
-
-    def rebuild(self, rows: Mapping[str, Mapping[int, Record]]) -> None:
-        """Have these records, and build anew all that is derived from them."""
-        for name, table in self.tables.items():
-            self.tables[name] = Table(name, table.spec, table.check, rows.get(name))
         self._name_tables()
 
     def copy(self) -> "Store":

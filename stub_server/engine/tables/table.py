@@ -81,12 +81,8 @@ class Table:
     leaves it to them and goes on with a copy.
     """
 
-    def __init__(
-        self, name: str, spec: TableSpec, check: Validator, rows: Mapping[int, Record] | None = None
-    ) -> None:
-        """`check` validates the public part of every new version against the contract; `rows` are
-        its first records.
-        """
+    def __init__(self, name: str, spec: TableSpec, check: Validator) -> None:
+        """`check` validates the public part of every new version against the contract."""
         self.name, self.spec, self.check = name, spec, check
         self.is_plain = not (spec.live or spec.mirrors)
         self.rows: dict[int, Record] = {}
@@ -98,8 +94,6 @@ class Table:
         self.views = Views(spec.derived, spec.kinds, spec.sorts)
         self.lists: dict[Hashable, Any] = {}
         self.size = self.readers = 0
-        for _, record in sorted((rows or {}).items()):
-            self.replace(None, self.parse(record))
 
     # -- reading
 

@@ -18,7 +18,7 @@ from ...storage.state import capture
 from .turns import own_turn
 
 Writing = Callable[[IO[bytes]], object]
-MOST_DOWNLOADS = 16  # of a server at once
+MOST_DOWNLOADS, OF_SANDBOX = 16, 4  # files that a server sends at once, and of one sandbox
 _MOST_SHOWN = 1_000  # characters of a reason
 # bytes that are read at once; and of a file, which beyond that is on disk
 _PIECE, _IN_MEMORY = 64 * 1024, 1024 * 1024
@@ -30,7 +30,7 @@ async def export_sandbox(work: Work, query: Body) -> Reply:
         state, steps = capture(entry.sandbox), list(entry.sandbox.log)
         if query["requests"]:
             return await _file(work, "stub", _recording(work, entry.sandbox, state, steps))
-        snapshots, secrets = entry.snapshots.all(), query["secrets"]
+        snapshots, secrets = list(entry.snapshots.values()), query["secrets"]
         if not query["history"]:
             steps = []
         return await _file(
@@ -58,15 +58,16 @@ def _recording(work: Work, sandbox: Sandbox, state: Sandbox, steps: list[Step]) 
 
 async def _file(work: Work, ending: str, write: Writing) -> Reply:
     """What is written, under the sandbox's name. Raises Limited, Conflict."""
-    server = work.server
-    if len(server.underway.downloads) >= MOST_DOWNLOADS:
+    server, name = work.server, work.sandbox.name
+    downloads = server.underway.downloads
+    if len(downloads) >= MOST_DOWNLOADS or [*downloads.values()].count(name) >= OF_SANDBOX:
         message = (
-            f"{MOST_DOWNLOADS} files are being sent, which is the maximum. Send this again in 5"
-            " seconds."
+            f"{MOST_DOWNLOADS} files are being sent, or {OF_SANDBOX} of this sandbox, which is the"
+            " maximum. Send this again in 5 seconds."
         )
         raise Limited(message, headers={"Retry-After": "5"})
     file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the response
-    server.underway.downloads.add(file)
+    downloads[file] = name
     try:
         await server.sandboxes.worker.beside(lambda: write(file))
     except BadFile as error:
@@ -78,7 +79,7 @@ async def _file(work: Work, ending: str, write: Writing) -> Reply:
     file.seek(0)
     named = (
         b"content-disposition",
-        f'attachment; filename="{work.sandbox.name}.{ending}"'.encode(),
+        f'attachment; filename="{name}.{ending}"'.encode(),
     )
     return Streamed(_pieces(file), MEDIA.encode(), (named, (b"content-length", b"%d" % size)))
 

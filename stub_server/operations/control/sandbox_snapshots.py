@@ -1,21 +1,15 @@
 """Snapshots, states of a sandbox with a name: create, list, show, restore and delete them."""
 
-from functools import partial
-
 from ...contract.redaction import Redactor
 from ...core.clock import iso, wall_ms
 from ...core.record import Body
-from ...core.slices import BackgroundWorker
 from ...server import lists
 from ...server.reply import Reply
-from ...server.sandboxes.entry import Entry, records_of
+from ...server.sandboxes.entry import records_of
 from ...server.views import shown
 from ...server.work import Work
-from ...storage.state import Snapshot, measured
+from ...storage.state import Snapshot
 from .turns import own_turn
-
-_MEASURING = BackgroundWorker()
-"""Measures one snapshot at a time, whatever files are being written or read."""
 
 
 async def create_snapshot(work: Work, body: Body) -> Body:
@@ -25,26 +19,19 @@ async def create_snapshot(work: Work, body: Body) -> Body:
         description = Redactor(own=own).text(description)
     async with own_turn(work):
         while True:
-            entry, snapshot = await _made(work, name, description)
+            entry = work.entry
+            copy = entry.sandbox.fork(entry.name)
+            snapshot = Snapshot(name, description, copy.clock.now, wall_ms(), copy)
+            entry.snapshots.check_room(snapshot)
             await sandboxes.persistence.settled(entry.sandbox)
-            entry.snapshots.check_room(name, snapshot.size)
             if await sandboxes.persistence.keep_snapshot(entry, snapshot):
                 break  # else it was reset meanwhile, and what there is now is meant
     work.trace.before = snapshot.sandbox.log.number  # attempts may have ended before its turn
     return {"snapshot": _shown(snapshot)}
 
 
-async def _made(work: Work, name: str, description: str | None) -> tuple[Entry, Snapshot]:
-    """A snapshot of what there is now."""
-    entry = work.entry
-    entry.snapshots.check_room(name)
-    copy = entry.sandbox.fork(entry.sandbox.name)
-    make = partial(measured, name, description, copy.clock.now, wall_ms(), copy)
-    return entry, await _MEASURING.beside(make)
-
-
 def list_snapshots(work: Work, query: Body) -> Reply:
-    return lists.listed_here("snapshots", work.entry.snapshots.all()[::-1], query, _shown)
+    return lists.listed_here("snapshots", [*reversed(work.entry.snapshots.values())], query, _shown)
 
 
 async def delete_snapshot(work: Work, name: str) -> None:
@@ -53,7 +40,7 @@ async def delete_snapshot(work: Work, name: str) -> None:
 
 async def restore_snapshot(work: Work, name: str) -> Body:
     async with own_turn(work) as entry:
-        then = entry.snapshots.get(name).sandbox.fork(work.sandbox.name)
+        then = entry.snapshots.named(name).sandbox.fork(work.sandbox.name)
         _, step = work.sandboxes.go_back(work.sandbox, then, work.cause)
     work.trace.note(step)
     return {"sandbox": shown(work, entry)}

@@ -54,12 +54,13 @@ async def fork_sandbox(work: Work, name: str, body: Body) -> Reply:
 
 async def rotate_sandbox(work: Work, name: str, body: Body) -> Body:
     deletes = body.get("keys", False)
-    entry, made = await work.sandboxes.rotate(name, work.cause, keys=deletes)
-    newest = made[: -MOST_SHOWN - 1 : -1]
+    entry, newest, total = await work.sandboxes.rotate(
+        name, work.cause, keys=deletes, most=MOST_SHOWN
+    )
     return {
         "sandbox": shown(work, entry),
         "keys": [shown_key(store, record) for store, record in newest],
-        "keys_total": len(made),
+        "keys_total": total,
         "keys_deleted": deletes,
     }
 

@@ -16,18 +16,22 @@ from functools import partial
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
+import orjson
+
 from ...core.log import log
 from ...core.problem import Unavailable, undone, unwritten
 from ...core.slices import BackgroundWorker
+from ...engine import kept
 from ...engine.sandbox import Sandbox
 from ...engine.step import Step
 from ...storage import sql
 from ...storage.database import Change, Database, KeptState, Session, Statement, one_line
-from ...storage.lines import chunks_of, step_line
-from ...storage.sql import chained, keys_entered, place_of
-from ...storage.state import capture
+from ...storage.lines import Writer, parts_of
+from ...storage.sql import keys_entered, place_of
+from ...storage.state import Snapshot, capture
+from .entry import Entry
 from .making import SandboxFactory
-from .pending import Pending, Stored
+from .pending import Pending
 
 PAUSE = 0.5  # seconds between two attempts to write to a store that failed
 T = TypeVar("T")
@@ -85,49 +89,49 @@ class Commits:
     store: Database  # set if there is one
 
     def __init__(self, store: Database | None, factory: SandboxFactory) -> None:
+        """`factory` makes the sandboxes that are read."""
         self.has_store, self.factory = store is not None, factory
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.holder << 32
             self._lines = Lines(Beside(store), Beside(store), Beside(store))
-        self._stored: dict[str, Stored] = {}
+        self._stored: dict[str, Entry] = {}
         # what is committed next, and what is being committed
-        self._next: dict[Stored, Pending] = {}
-        self._flying: dict[Stored, Pending] = {}
+        self._next: dict[Entry, Pending] = {}
+        self._flying: dict[Entry, Pending] = {}
         self.failure: Unavailable | None = None  # why the newest commit failed, until one succeeds
-        self._wake = asyncio.Event()
+        self._wake, self._writer = asyncio.Event(), Writer()
         self.on_lost: Callable[[Sandbox], None] = lambda sandbox: None
         # while there is anything that is not stored yet
         self.committing: asyncio.Task[None] | None = None
         self._begun = 0.0  # when the oldest change came that is not stored: monotonic seconds
 
-    def _follow(self, stored: Stored) -> None:
+    def _follow(self, entry: Entry) -> None:
         """Store every further step of a sandbox."""
-        sandbox = stored.entry.sandbox
-        self._stored[sandbox.name] = stored
+        sandbox = entry.sandbox
+        self._stored[sandbox.name] = entry
         sandbox.status.is_halted = self.failure is not None
 
         def write(step: Step) -> None:
             self.check_written()
-            pending = self._pending(stored)
-            if not sandbox.log.has_room(step.size):
-                stored.leap = step.number
+            pending = self._pending(entry)
+            if step.size > kept.MOST_BYTES:  # no log has room for it
+                entry.stored.leap = step.number
                 self._wake.set()
                 return
-            line = step_line(step)
-            stored.chain = chained(line, stored.chain)
-            pending.steps.append((place_of(stored.number, step.number), line, stored.chain))
-            stored.size += len(line)
-            if stored.is_long:
+            line = self._writer.step(step)
+            pending.steps.append((place_of(entry.stored.number, step.number), line))
+            entry.stored.size += len(line)
+            if entry.stored.is_long:
                 self._wake.set()
 
         sandbox.log.writer, sandbox.log.stored = write, partial(self.settled, sandbox)
 
-    def _pending(self, stored: Stored) -> Pending:
+    def _pending(self, entry: Entry) -> Pending:
         """What is committed next of a sandbox, to be added to before anything else is done."""
-        pending = self._next.get(stored)
+        pending = self._next.get(entry)
         if pending is None:
-            pending = self._next[stored] = Pending(number=stored.number, stored=stored)
+            pending = self._next[entry] = Pending(number=entry.stored.number, entry=entry)
         if self.committing is None:
             self._begun = monotonic()
             self.committing = asyncio.create_task(self._commit())
@@ -146,9 +150,9 @@ class Commits:
 
     def _take_off(self) -> bool:
         """Have what is ready committed next; whether there is any."""
-        for stored, pending in [*self._next.items()]:
+        for entry, pending in [*self._next.items()]:
             if pending.is_ready:
-                self._flying[stored] = self._next.pop(stored)
+                self._flying[entry] = self._next.pop(entry)
         return bool(self._flying)
 
     async def _commit_flying(self) -> None:
@@ -157,46 +161,54 @@ class Commits:
             pending.complete()
         lost = await self.store.commit(flying)
         for pending in flying:
-            stored = pending.stored
+            entry = pending.entry
             if pending.number not in lost:
-                stored.committed = 0 if pending.row is None else pending.row.newest
-            elif stored.committed is not None:
-                self._lose(stored, is_undone=stored.committed < stored.entry.sandbox.log.number)
+                entry.stored.committed = 0 if pending.row is None else pending.row.newest
+            elif entry.stored.committed is not None:
+                self._lose(entry, is_undone=entry.stored.committed < entry.sandbox.log.number)
                 pending.failure = unwritten(
                     "the sandbox no longer exists, or another server has it"
                 )
             pending.known.set()
 
-    async def write(self, *sandboxes: Sandbox) -> list[KeptState]:
-        """Write the present states of sandboxes, beside the requests, for what is committed to
-        refer to.
+    async def write(self, *states: Sandbox | Snapshot) -> list[KeptState]:
+        """Write the present states of sandboxes, and snapshots, beside the requests, for what is
+        committed to refer to.
 
         Raises Unavailable.
         """
         if not self.has_store:
             return []
         self.check_written()
-        states = list(map(capture, sandboxes))
+        found = []
+        for state in states:
+            if isinstance(state, Snapshot):
+                head = state.head | {"contract": self.factory.contract}
+                about = orjson.dumps(head).decode()
+                found.append((state.name, about, capture(state.sandbox)))
+            else:
+                found.append(("", "", capture(state)))
 
         def written(session: Session) -> list[KeptState]:
             return [
-                sql.write_state(session, state.log.number, chunks_of(state)) for state in states
+                sql.write_state(session, name, about, copy.log.number, parts_of(copy))
+                for name, about, copy in found
             ]
 
         return await self._lines.writing.run(written)
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""
-        for stored in list(self._stored.values()):
-            self._lose(stored)
+        for entry in list(self._stored.values()):
+            self._lose(entry)
 
-    def _lose(self, stored: Stored, *, is_undone: bool = True) -> None:
+    def _lose(self, entry: Entry, *, is_undone: bool = True) -> None:
         """Unload a sandbox that another process has, that was deleted, or that may be otherwise in
         the store.
         """
-        sandbox = stored.entry.sandbox
+        sandbox = entry.sandbox
         sandbox.status.is_undone = sandbox.status.is_undone or is_undone
-        if self._stored.get(sandbox.name) is stored:
+        if self._stored.get(sandbox.name) is entry:
             del self._stored[sandbox.name]
             self.on_lost(sandbox)
 
@@ -212,10 +224,10 @@ class Commits:
         """
         if sandbox.status.is_undone:
             raise (self.failure or undone()).again()
-        stored = self._stored.get(sandbox.name)
-        if stored is None or stored.entry.sandbox is not sandbox:
+        entry = self._stored.get(sandbox.name)
+        if entry is None or entry.sandbox is not sandbox:
             return
-        pending = self._next.get(stored) or self._flying.get(stored)
+        pending = self._next.get(entry) or self._flying.get(entry)
         if pending is not None:
             await pending.outcome()
 
@@ -223,23 +235,21 @@ class Commits:
         """Store the row of a sandbox, and API keys by which it is found, with the next commit; do
         not wait for that.
         """
-        stored = self._stored.get(name)
-        if stored is None:
+        entry = self._stored.get(name)
+        if entry is None:
             return None
-        pending = self._pending(stored)
-        pending.statements += keys_entered(keys, stored.number)
+        pending = self._pending(entry)
+        pending.statements += keys_entered(keys, pending.number)
         return pending
 
-    async def store_row(
-        self, sandbox: Sandbox, beside: Callable[[int], Sequence[Statement]] = lambda number: ()
-    ) -> None:
-        """Store the row of a sandbox, with what is stored `beside` it for its number, and wait for
-        that. Raises Unavailable.
+    async def store_row(self, sandbox: Sandbox, *statements: Statement) -> None:
+        """Store the row of a sandbox, with what these statements do, and wait for that. Raises
+        Unavailable.
         """
         self.check_written()
         pending = self.store_row_soon(sandbox.name)
         if pending is not None:
-            pending.statements += beside(pending.number)
+            pending.statements += statements
             await pending.outcome()
 
     @property
@@ -260,12 +270,10 @@ class Commits:
         failed = [*self._flying.values(), *self._next.values()]
         self._flying, self._next = {}, {}
         for pending in failed:
-            self._lose(pending.stored)
-            if pending.replaced is not None:  # which may be gone: nobody knows what was committed
-                self._lose(pending.replaced)
+            self._lose(pending.entry)  # nobody knows what was committed
             pending.failure = failure
-        for stored in self._stored.values():
-            stored.entry.sandbox.status.is_halted = True
+        for entry in self._stored.values():
+            entry.sandbox.status.is_halted = True
         can_be_written = await self._can_be_written()
         for pending in failed:
             pending.known.set()
@@ -279,8 +287,8 @@ class Commits:
         """Accept changes again."""
         self.failure = None
         self._wake.set()
-        for stored in self._stored.values():
-            sandbox = stored.entry.sandbox
+        for entry in self._stored.values():
+            sandbox = entry.sandbox
             sandbox.status.is_halted = False
             sandbox.status.on_due(sandbox)
 

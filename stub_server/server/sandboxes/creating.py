@@ -1,9 +1,7 @@
 """The sandboxes that a server makes: on the first use of a name, by request, and as copies."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
-from itertools import count
 
 from ...core.clock import SECOND, wall_ms
 from ...core.problem import Conflict, NotFound, Refusal, gone
@@ -15,7 +13,6 @@ from ...storage import sql
 from .entry import (
     NAMING,
     Entry,
-    Generations,
     duplicate_name,
     folded,
     is_name,
@@ -24,25 +21,13 @@ from .entry import (
     too_many,
 )
 from .loaded import LoadedSandboxes
-from .making import AS_AT_THE_START, Beginning, SandboxFactory
-from .persistence import Persistence
+from .making import AS_AT_THE_START, Beginning
 
 MOST, MOST_CREATIONS = 1_000, 64
 
 
 class MadeSandboxes(LoadedSandboxes):
     """Makes sandboxes, of which a server has at most `MOST`."""
-
-    def __init__(
-        self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence
-    ) -> None:
-        """`on_due` is as for `LoadedSandboxes`; `factory` fills what is made."""
-        super().__init__(on_due, persistence, Generations(factory.settings))
-        # those that are under way, and failed ones, until somebody asks why
-        self._creations: dict[str, asyncio.Task[Entry]] = {}
-        self._named = count(persistence.epoch + 1)  # counts the names that are made up
-        self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
-        self._started, self._begun = wall_ms(), count(1)
 
     async def pending_sandbox(
         self, name: str, *, creates: bool = True, suggests: bool = False
@@ -80,7 +65,7 @@ class MadeSandboxes(LoadedSandboxes):
         Raises NotFound.
         """
         try:
-            return (await self._admit(pending, None, None, on_first_use=True)).sandbox
+            return (await self._admit(self._entry(pending, on_first_use=True))).sandbox
         except Conflict as error:
             sandbox = self.choose(pending.name)
             if sandbox is None:
@@ -95,7 +80,7 @@ class MadeSandboxes(LoadedSandboxes):
         """
         name = await self._new_name(name, "sandbox")
         sandbox = await self._seeded(name, self.generations.first(name), beginning)
-        return await self._admit(sandbox, None, ttl)
+        return await self._admit(self._entry(sandbox, ttl=ttl))
 
     async def _seeded(self, name: str, generation: str, beginning: Beginning) -> Sandbox:
         """A seeded sandbox as it is to begin. What was before has the settings of the server."""
@@ -129,15 +114,17 @@ class MadeSandboxes(LoadedSandboxes):
         creation = self._creations.get(name)
         if creation is not None and not creation.done():
             raise duplicate_name(name)
-        if len(self._creations) >= MOST_CREATIONS:  # nobody has asked why some of them failed
-            going_on = {name: task for name, task in self._creations.items() if not task.done()}
-            self._creations = going_on
-        if len(self._creations) >= MOST_CREATIONS:
-            message = (
-                f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when"
-                " one is ready."
-            )
-            raise Conflict.at("name", message, "too_many_sandboxes")
+        if len(self._creations) < MOST_CREATIONS:
+            return
+        for name, task in self._creations.items():
+            if task.done():  # nobody has asked why it failed
+                del self._creations[name]
+                return
+        message = (
+            f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when one"
+            " is ready."
+        )
+        raise Conflict.at("name", message, "too_many_sandboxes")
 
     async def _create_announced(self, name: str, beginning: Beginning, ttl: int | None) -> Entry:
         try:
@@ -191,7 +178,7 @@ class MadeSandboxes(LoadedSandboxes):
         derive_keys(sandbox)
         if deliver:
             sandbox.speak()
-        return await self._admit(sandbox, origin.name, ttl)
+        return await self._admit(self._entry(sandbox, origin.name, ttl))
 
     async def _present(self, name: str) -> Entry:
         """A sandbox that may have been deleted or unloaded while this waited.
@@ -236,41 +223,37 @@ class MadeSandboxes(LoadedSandboxes):
             partial(sql.has, name=name)
         )
 
-    async def _admit(
-        self, sandbox: Sandbox, parent: str | None, ttl: int | None, *, on_first_use: bool = False
-    ) -> Entry:
+    async def _admit(self, entry: Entry) -> Entry:
         """Register a sandbox for which there was a name and room, if there still is.
 
         Raises Conflict.
         """
-        written = await self.persistence.write(sandbox)
+        written = await self.persistence.write(entry.sandbox)
         # nobody may open it from the store before it is in memory: there would be two of it
-        async with self.persistence.changing, self._openings.own(sandbox.name):
-            if self.find(sandbox.name) is not None:
-                raise duplicate_name(sandbox.name)
+        async with self.persistence.changing, self._openings.own(entry.name):
+            if self.find(entry.name) is not None:
+                raise duplicate_name(entry.name)
             self.ensure_room()
-            entry = self._entry(sandbox, parent, ttl=ttl, on_first_use=on_first_use)
             if not await self.persistence.put(entry, written):
-                if on_first_use:
+                if entry.created_on_first_use:
                     raise gone()
-                raise duplicate_name(sandbox.name)  # another server was faster
+                raise duplicate_name(entry.name)  # another server was faster
             self.put(entry)
             return entry
 
     def _entry(
         self,
         sandbox: Sandbox,
-        parent: str | None,
-        *,
+        parent: str | None = None,
         ttl: int | None = None,
+        *,
         on_first_use: bool = False,
     ) -> Entry:
-        now = wall_ms()
-        belongings = self.factory.belongings()
-        keys = keys_of(sandbox)
-        entry = Entry(sandbox, parent, on_first_use, now, now, None, *belongings, keys)
+        now, expires_at = wall_ms(), None
         if ttl is not None:
-            entry.expires_at = now + ttl * SECOND
+            expires_at = now + ttl * SECOND
+        belongings, keys = self.factory.belongings(), keys_of(sandbox)
+        entry = Entry(sandbox, parent, on_first_use, now, now, expires_at, *belongings, keys)
         self._name_events(entry)
         return entry
 

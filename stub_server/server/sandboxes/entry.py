@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import token_hex
 from typing import Any
@@ -20,6 +20,8 @@ from ...storage.state import MOST_SNAPSHOTS, Snapshot
 from ...webhooks.inbox import Inbox
 
 _BYTES = 8  # of a generation
+# bytes of steps after which a state is written, of sandboxes whose state is smaller
+LEAST = 64 * 1024 * 1024
 MOST_SNAPSHOT_BYTES, MOST_SNAPSHOT_BYTES_IN_ALL = 256 * 1024 * 1024, 1024 * 1024 * 1024
 NAMING = (
     "1 to 63 of the characters a-z, 0-9, -, _ and ., the first and the last of them a letter or a"
@@ -76,51 +78,46 @@ def keys_of(sandbox: Sandbox) -> set[str]:
     return found
 
 
-class Snapshots:
+class Snapshots(dict[str, Snapshot]):
     """The snapshots of one sandbox by name, which stay when the log drops steps, bounded in number
-    and bytes.
+    and bytes, in the order in which they were made.
 
     `budget` is shared by those of a server.
     """
 
     def __init__(self, budget: Budget) -> None:
+        super().__init__()
         self.budget = budget
-        self._snapshots: dict[str, Snapshot] = {}
 
-    def get(self, name: str) -> Snapshot:
+    def named(self, name: str) -> Snapshot:
         """A snapshot. Raises NotFound."""
-        found = self._snapshots.get(name)
-        if found is None:
+        if name not in self:
             advice = "GET /_sandbox/snapshots lists them."
             raise NotFound(
                 f"This sandbox has no snapshot {name[:63]}.",
                 advice=advice,
                 code="snapshot_not_found",
             )
-        return found
+        return self[name]
 
-    def all(self) -> list[Snapshot]:
-        """All of them, in the order in which they were made."""
-        return list(self._snapshots.values())
-
-    def check_room(self, name: str, size: int = 0) -> None:
-        """Check that there is room for one more snapshot of so many bytes. Raises Conflict."""
-        old = self._snapshots.get(name)
-        if old is None and len(self._snapshots) >= MOST_SNAPSHOTS:
+    def check_room(self, snapshot: Snapshot) -> None:
+        """Check that there is room for one more snapshot. Raises Conflict."""
+        size = snapshot.size
+        if snapshot.name in self:
+            size -= self[snapshot.name].size
+        elif len(self) >= MOST_SNAPSHOTS:
             raise _too_many(f"A sandbox has at most {MOST_SNAPSHOTS} snapshots.")
-        if old is not None:
-            size -= old.size
         self._check_bytes(size)
 
     def check_room_instead(self, snapshots: Iterable[Snapshot]) -> None:
         """Check that the snapshots of a file fit in the place of all of these. Raises BadFile."""
         try:
-            self._check_bytes(_size(snapshots) - _size(self.all()))
+            self._check_bytes(_size(snapshots) - _size(self.values()))
         except Conflict as error:
             raise BadFile("too_large", error.message) from None
 
     def _check_bytes(self, more: int) -> None:
-        if _size(self.all()) + more > MOST_SNAPSHOT_BYTES:
+        if _size(self.values()) + more > MOST_SNAPSHOT_BYTES:
             raise _too_many(
                 f"The snapshots of a sandbox have at most {MOST_SNAPSHOT_BYTES >> 20} MiB together."
             )
@@ -134,18 +131,17 @@ class Snapshots:
         """Keep snapshots for which there is room, each in place of the one of the same name."""
         for snapshot in snapshots:
             self.drop(snapshot.name)
-            self._snapshots[snapshot.name] = snapshot
+            self[snapshot.name] = snapshot
             self.budget.used += snapshot.size
 
     def drop(self, name: str) -> None:
         """Delete a snapshot, if it is there."""
-        gone = self._snapshots.pop(name, None)
-        if gone is not None:
-            self.budget.used -= gone.size
+        if name in self:
+            self.budget.used -= self.pop(name).size
 
     def clear(self) -> None:
         """Delete all of them."""
-        for name in list(self._snapshots):
+        for name in list(self):
             self.drop(name)
 
 
@@ -160,13 +156,44 @@ def _too_many(message: str) -> Conflict:
 
 
 @dataclass(slots=True)
+class Stored:
+    """What a store has of a sandbox under its `number`.
+
+    `committed` is the number of the newest step there, None while there is none of it. It has the
+    state after a step, of so many bytes, and `size` bytes of steps since; `contract` is empty where
+    these are not all of one. It has so many `states`, with those of snapshots. `leap` is the newest
+    step that has no line, since a log does not keep one of that size: a state is stored in place
+    of it.
+    """
+
+    number: int = 0
+    contract: str = ""
+    committed: int | None = None
+    state_step: int = 0
+    state_size: int = 0
+    size: int = 0
+    states: int = 1
+    leap: int = 0
+
+    @property
+    def lacks_state(self) -> bool:
+        """Whether nothing can be committed before a state is written."""
+        return self.leap > self.state_step
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a state is to be written. One is read in half the time of its steps."""
+        return self.lacks_state or self.size > max(LEAST, self.state_size // 2)
+
+
+@dataclass(slots=True, eq=False)
 class Entry:
     """A sandbox and what the server knows of it. Times are the machine's, in ms.
 
     One that was `created_on_first_use` of its name makes room for others. It is found by its `keys`
     (`keys_of`), also by those that have ended since. `inbox` and `snapshots` are not part of its
-    state. `incarnation` changes with a reset or a rewind, since event ids then
-    begin again; `origin_events` is how many events it began with.
+    state. `incarnation` changes with a reset or a rewind, since event ids then begin again;
+    `origin_events` is how many events it began with.
     """
 
     sandbox: Sandbox
@@ -180,10 +207,16 @@ class Entry:
     keys: set[str]
     incarnation: str = ""
     origin_events: int = 0
+    stored: Stored = field(default_factory=Stored)
     uses: int = 0  # requests to it in this process, without the one that created it
 
-    def row(self, chain: int = 0, contract: str = "") -> Kept:
-        """The row of the sandbox in a store; `chain` is the sum of its newest step."""
+    @property
+    def name(self) -> str:
+        """The name of the sandbox."""
+        return self.sandbox.name
+
+    def row(self) -> Kept:
+        """The row of the sandbox in a store."""
         sandbox = self.sandbox
         about = {
             "parent": self.parent,
@@ -191,7 +224,9 @@ class Entry:
             "incarnation": self.incarnation,
             "origin_events": self.origin_events,
             "generation": sandbox.origin.generation,
-            "contract": contract,
+            "contract": self.stored.contract,
+            "size": self.stored.size,
+            "states": self.stored.states,
             "held": sandbox.status.held_before,
             "scenario": sandbox.origin.scenario,
             "seed": sandbox.origin.seed,
@@ -199,13 +234,13 @@ class Entry:
             "clock": tuple(sandbox.clock.recorded),
         }
         return Kept(
+            self.stored.number,
             sandbox.name,
             self.created_at,
             self.expires_at,
             self.last_used_at,
             _next_due(sandbox),
             sandbox.log.number,
-            chain,
             orjson.dumps(about).decode(),
         )
 
@@ -217,13 +252,9 @@ def _next_due(sandbox: Sandbox) -> int | None:
     timers, clock = sandbox.timers, sandbox.clock
     if clock.frozen or sandbox.status.held_before == SILENT:
         return None
-    waiting = [*timers.claimed.values()]
-    attempt = timers.next_attempt()
-    if attempt is not None:
-        waiting.append(attempt)
-    if not waiting:
-        return None
-    return min(waiting).due - clock.state.offset
+    attempts = [*timers.claimed.values(), timers.next_attempt()]
+    due = [attempt.due for attempt in attempts if attempt is not None]
+    return min(due) - clock.state.offset if due else None
 
 
 class Generations:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from time import monotonic
 
 from ...core.clock import wall_ms
@@ -13,6 +14,7 @@ from ...engine.sandbox import DEFAULT, Sandbox
 from ...storage import sql
 from ...storage.database import StoreError
 from .entry import Entry, Generations, folded, is_name
+from .making import SandboxFactory
 from .pending import Pending
 from .persistence import Persistence
 
@@ -29,14 +31,21 @@ class LoadedSandboxes:
     """
 
     def __init__(
-        self, on_due: Callable[[Sandbox], None], persistence: Persistence, generations: Generations
+        self, factory: SandboxFactory, on_due: Callable[[Sandbox], None], persistence: Persistence
     ) -> None:
-        """`on_due` is called with a sandbox that is new or gone, and when something falls
-        due in one.
+        """`factory` fills what is made; `on_due` is called with a sandbox that is new or gone, and
+        when something falls due in one.
         """
-        self._on_due, self.persistence, self.generations = on_due, persistence, generations
+        self.factory, self.worker, self.settings = factory, factory.worker, factory.settings
+        self._on_due, self.persistence = on_due, persistence
+        self.generations = Generations(factory.settings)
         persistence.on_lost = self.unload
         self._entries: dict[str, Entry] = {}
+        # creations under way, and failed ones, until somebody asks why
+        self._creations: dict[str, asyncio.Task[Entry]] = {}
+        # count the names that are made up, and the beginnings of sandboxes
+        self._named, self._begun = count(persistence.epoch + 1), count(1)
+        self._started = wall_ms()
         self.default: Sandbox  # the sandbox that is there from the start
         self._elsewhere: dict[str, tuple[str, float]] = {}
         self._openings = BackgroundWorker()
@@ -52,9 +61,7 @@ class LoadedSandboxes:
     def find(self, name: str) -> Sandbox | None:
         """A sandbox that exists already."""
         entry = self._found(name)
-        if entry is None:
-            return None
-        return entry.sandbox
+        return None if entry is None else entry.sandbox
 
     def choose(self, name: str) -> Sandbox | None:
         """A sandbox that exists already, which somebody uses now."""
@@ -224,5 +231,5 @@ class LoadedSandboxes:
         """Whether a sandbox has expired; if so, it is deleted."""
         if entry.expires_at is None or entry.expires_at > wall_ms():
             return False
-        self.forget(entry.sandbox.name)
+        self.forget(entry.name)
         return True

@@ -1,6 +1,7 @@
 """Makes sandboxes of scenarios, files and stores, empty ones, and what each has beside it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from random import Random
 from typing import Any, NamedTuple
 
@@ -21,15 +22,14 @@ from ...engine.sandbox import SILENT, Origin, Rules, Sandbox
 from ...settings import Settings
 from ...storage import sql
 from ...storage.admitting import Admitted, admitted
-from ...storage.database import Damage, Kept, KeptState, Session, StoreError
+from ...storage.database import Kept, KeptState, Session
 from ...storage.exports import adopted, traces_of
 from ...storage.fitting import Fitting, check_line
-from ...storage.package import BadFile, unpack
-from ...storage.reading import Empty, Reader, Rewrite
+from ...storage.package import unpack
+from ...storage.reading import Empty, Reader
 from ...storage.state import Snapshot
 from ...webhooks.inbox import Inbox
-from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots
-from .pending import Stored
+from .entry import MOST_SNAPSHOT_BYTES_IN_ALL, Entry, Snapshots, Stored
 
 
 class Beginning(NamedTuple):
@@ -88,21 +88,17 @@ class SandboxFactory:
             seed = settings.seed
         if beginning.clock is not None:
             now = beginning.clock[0]
-        clock = Clock(now)
-        ids = Ids(seed, self.rules.secret, name, repeats=not settings.is_public)
-        log, journal = Log(settings.history, self._budget), Journal(settings.journal, self._budget)
-        scenario = beginning.scenario or settings.scenario
-        origin = Origin(seed, scenario, self.rules.settings)
+        rules = self.rules
         sandbox = Sandbox(
             name=name,
-            origin=origin,
-            rules=self.rules,
-            clock=clock,
-            ids=ids,
-            log=log,
-            settings=origin.first_settings,
+            origin=Origin(seed, beginning.scenario or settings.scenario, rules.settings),
+            rules=rules,
+            clock=Clock(now),
+            ids=Ids(seed, rules.secret, name, repeats=not settings.is_public),
+            log=Log(settings.history, self._budget),
+            settings=rules.settings,
             faults=Faults(seed),
-            journal=journal,
+            journal=Journal(settings.journal, self._budget),
         )
         sandbox.renew(generation)
         return sandbox
@@ -115,17 +111,17 @@ class SandboxFactory:
         which files are read.
         """
 
-        def empty(own_name: str, scenario: str, seed: int) -> Sandbox:
-            beginning = Beginning(self.permitted(scenario), seed)
-            return self.empty(name or own_name, generation, beginning)
+        def empty(named: Body) -> Sandbox:
+            return self.empty(name or named["name"], generation, self.beginning(named))
 
         return empty
 
-    def permitted(self, scenario: str) -> str:
-        """The scenario if a request may name it, else the server's own."""
-        if scenario in known_scenarios():
-            return scenario
-        return self.settings.scenario
+    def beginning(self, named: Body) -> Beginning:
+        """That of a scenario if a request may name it, else of the server's own."""
+        scenario = named["scenario"]
+        if scenario not in known_scenarios():
+            scenario = self.settings.scenario
+        return Beginning(scenario, named["seed"])
 
     def read(
         self, name: str, generation: str, file: bytes | bytearray, *, abroad: bool
@@ -138,8 +134,8 @@ class SandboxFactory:
         lines = unpack(file, check_line)
         _, header = next(lines)  # a file without one is refused
         rewrite = adopted(anew=not header["secrets"], abroad=abroad)
-        empty = self.carried(generation, name)
-        found = admitted(lines, self._readers(empty, rewrite, header["contract"]["digest"]))
+        fitting = Fitting(self.rules, header["contract"]["digest"])
+        found = admitted(lines, Reader(self.carried(generation, name), rewrite, fitting))
         sandbox = found.sandbox
         for trace in traces_of(
             found.requests, sandbox.log, sandbox.name, keeps_bodies=sandbox.journal.keeps_bodies
@@ -148,22 +144,18 @@ class SandboxFactory:
         sandbox.status.held_before = SILENT
         return found
 
-    def open(
-        self, session: Session, number: int, kept: Kept, holder: int
-    ) -> tuple[Stored, Sequence[Snapshot]]:
+    def open(self, session: Session, kept: Kept, holder: int) -> tuple[Entry, Sequence[Snapshot]]:
         """A sandbox of a store, and its snapshots.
 
-        Raises StoreError, and Damage where they are not as they were written.
+        Raises Damage and ValueError where they are not as they were written, and BadFile where they
+        do not fit.
         """
         about = orjson.loads(kept.about)
-        empty, rewrite = self.carried(about["generation"]), adopted(anew=False)
-        try:
-            states = sql.states(session, number)
-            lines = _lines(session, number, kept, states)
-            begin = self._readers(empty, rewrite, about["contract"], trusted=True)
-            sandbox, snapshots, _ = admitted(lines, begin, trusted=True)
-        except ValueError as error:
-            raise _unreadable(error) from None
+        fitting = Fitting(self.rules, about["contract"], trusted=True)
+        reader = Reader(self.carried(about["generation"]), adopted(anew=False), fitting)
+        states = sql.states(session, kept.id)
+        sql.check(len(states) == about["states"], "a snapshot")
+        sandbox, snapshots, _ = admitted(_lines(session, kept, states), reader)
         if kept.newest or holder:  # no ids of requests that an earlier process has given
             sandbox.ids.requests = Random(
                 f"{sandbox.origin.seed}/requests/{kept.name}/{kept.newest}/{holder}"
@@ -177,41 +169,25 @@ class SandboxFactory:
             kept.last_used_at,
             kept.expires_at,
             *self.belongings(),
-            set(sql.keys_of(session, number)),
-            about["incarnation"],
-            about["origin_events"],
+            set(sql.keys_of(session, kept.id)),
+            incarnation=about["incarnation"],
+            origin_events=about["origin_events"],
+            stored=Stored(
+                kept.id,
+                # what follows is for the served contract: lines of several have no name
+                "" if fitting.is_other else self.contract,
+                kept.newest,
+                states[0].step,
+                states[0].size,
+                about["size"],
+                len(states),
+            ),
         )
-        # what follows is for the served contract: then its lines are of several, which has no name
-        contract = about["contract"] if about["contract"] == self.contract else ""
-        base, size = states[0], sql.size_of_steps(session, number)
-        stored = Stored(
-            entry, number, contract, base.step, base.size, kept.chain, kept.newest, size
-        )
-        return stored, snapshots
+        return entry, snapshots
 
-    def _readers(
-        self, empty: Empty, rewrite: Rewrite, contract: str, *, trusted: bool = False
-    ) -> Callable[[Body], Reader]:
-        """What begins the readers of a sandbox and its snapshots, which are of a contract unless
-        their heads name another.
-
-        What is `trusted` fits the contract of which it was stored.
-        """
-        shared = Body()
-
-        def begin(head: Body) -> Reader:
-            own, fitting = head.pop("contract", contract), None
-            if not trusted or own != self.contract:
-                fitting = Fitting(self.rules, own)
-            return Reader(empty, rewrite, fitting, shared)
-
-        return begin
-
-    def make(
-        self, name: str, generation: str, scenario: str | None = None, seed: int | None = None
-    ) -> Sandbox:
+    def make(self, name: str, generation: str, beginning: Beginning = AS_AT_THE_START) -> Sandbox:
         """A freshly seeded sandbox. Raises ContractError, ScenarioError."""
-        sandbox = self.empty(name, generation, Beginning(scenario, seed))
+        sandbox = self.empty(name, generation, beginning)
         self.seeding.fill(sandbox)
         return self._own(sandbox)
 
@@ -253,23 +229,13 @@ class SandboxFactory:
         return sandbox
 
 
-def _lines(
-    session: Session, number: int, kept: Kept, states: Sequence[KeptState]
-) -> Iterator[tuple[str, Any]]:
+def _lines(session: Session, kept: Kept, states: Sequence[KeptState]) -> Iterator[tuple[str, Any]]:
     """The lines of a sandbox, and then of its snapshots, as those of a file. Raises Damage."""
     for state in states:
+        lines = sql.lines(session, state)
         if state.name:
             yield "snapshot", orjson.loads(state.about)
-        for line in sql.lines(session, state):
+        else:
+            lines = chain(lines, sql.steps_of(session, kept, state))
+        for line in lines:
             yield from orjson.loads(line).items()
-        if not state.name:
-            for line in sql.steps_of(session, number, kept, state):
-                yield from orjson.loads(line).items()
-
-
-def _unreadable(error: ValueError) -> Exception:
-    """What is raised where lines are damaged, or do not fit the contract."""
-    if not isinstance(error, BadFile) or error.kind == "damaged":
-        return Damage(f"its lines cannot be read: {error}")
-    reasons = "\n  ".join(error.reasons)
-    return StoreError(f"does not fit the contract that is served:\n  {reasons}")

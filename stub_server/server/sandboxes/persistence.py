@@ -24,15 +24,15 @@ from ...storage.database import (
     Database,
     KeptState,
     Session,
-    Statement,
     StoreError,
     one_line,
 )
+from ...storage.package import BadFile
 from ...storage.state import Snapshot
 from .commits import PAUSE, Commits
-from .entry import Entry
+from .entry import Entry, Stored
 from .making import SandboxFactory
-from .pending import Pending, Stored
+from .pending import Pending
 
 CLOSING = 1.0  # seconds that running long work gets when the server stops
 T = TypeVar("T")
@@ -66,9 +66,9 @@ class Persistence(Commits):
             for name in names:
                 found = self._open(session, name)
                 if isinstance(found, str):
-                    row = sql.sandbox(session, name)
-                    if row is not None:
-                        self.default_elsewhere = orjson.loads(row[1].about)
+                    kept = sql.sandbox(session, name)
+                    if kept is not None:
+                        self.default_elsewhere = orjson.loads(kept.about)
                 elif found is not None:
                     yield self._entry(*found)
 
@@ -78,7 +78,7 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found: tuple[Stored, Sequence[Snapshot]] | str | None
+        found: tuple[Entry, Sequence[Snapshot]] | str | None
         holder = self.store.holder
         found = await self.query(lambda session: self.store.claim(session, name))
         if found is None:
@@ -90,19 +90,19 @@ class Persistence(Commits):
         self.check_lease()
         return self._entry(*found)
 
-    def _open(self, session: Session, name: str) -> tuple[Stored, Sequence[Snapshot]] | str | None:
+    def _open(self, session: Session, name: str) -> tuple[Entry, Sequence[Snapshot]] | str | None:
         with self._naming(f": the sandbox {name}"):
             address = self.store.claim(session, name)
             if address is not None:
                 return address
-            found = sql.sandbox(session, name)
-            if found is None:
+            kept = sql.sandbox(session, name)
+            if kept is None:
                 return None
-            number, kept = found
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                sql.commit(session, [Change(number, ends=number)], self.store.holder)
+                ended = Change(kept.id, ends=True, statements=[sql.steps_ended(kept.id)])
+                sql.commit(session, [ended], self.store.holder)
                 return None
-            return self.factory.open(session, number, kept, self.store.holder)
+            return self.factory.open(session, kept, self.store.holder)
 
     @contextmanager
     def _naming(self, what: str) -> Iterator[None]:
@@ -110,23 +110,24 @@ class Persistence(Commits):
         where = f"{self.store.name}{what}"
         try:
             yield
-        except (Damage, self.store.errors) as error:
+        except (Damage, ValueError, self.store.errors) as error:
+            if isinstance(error, BadFile) and error.kind == "unfit":
+                reasons = "\n  ".join(error.reasons)
+                raise StoreError(
+                    f"{where} does not fit the contract that is served:\n  {reasons}"
+                ) from None
             raise StoreError(
                 f"{where} cannot be read ({one_line(error)}). {self.store.advice}"
             ) from None
-        except StoreError as error:
-            raise StoreError(f"{where} {error}") from None
 
-    def _entry(self, stored: Stored, snapshots: Sequence[Snapshot]) -> Entry:
-        stored.entry.snapshots.keep(*snapshots)
-        self._follow(stored)
-        return stored.entry
+    def _entry(self, entry: Entry, snapshots: Sequence[Snapshot]) -> Entry:
+        entry.snapshots.keep(*snapshots)
+        self._follow(entry)
+        return entry
 
     # -- sandboxes that come and go
 
-    async def put(
-        self, entry: Entry, written: Sequence[KeptState], snapshots: Sequence[Snapshot] = ()
-    ) -> bool:
+    async def put(self, entry: Entry, written: Sequence[KeptState]) -> bool:
         """Store a sandbox from now on, in place of the one of its name; False where another server
         has that, or may have it by now: the lease ended meanwhile.
 
@@ -134,36 +135,30 @@ class Persistence(Commits):
         """
         if not self.has_store:
             return True
-        before, holder = self._stored.get(entry.sandbox.name), self.store.holder
-        own = 0 if before is None else before.number
-        # an earlier sandbox may have keys that a copy or a file brings
-        keys = list(entry.keys)
-        theirs = await self.query(lambda session: sql.keys_of_others(session, keys, own))
-        entry.keys.difference_update(theirs)
+        before, holder = self._stored.get(entry.name), self.store.holder
         self.check_written()
-        # as many bits as a step's place has left for it
-        number, (state, *others) = randbits(31), written
-        contract = self.factory.contract
-        stored = Stored(entry, number, contract, state.step, state.size, 0, None)
-        pending = self._pending(stored)
+        number, own = randbits(31), written[0]  # as many bits as a step's place has left for it
+        entry.stored = Stored(
+            number, self.factory.contract, None, own.step, own.size, states=len(written)
+        )
         if before is not None:
-            pending.replaced, pending.ends = before, before.number
-        pending.statements += sql.keys_entered(keys, number)
-        pending.statements += sql.state_entered(number, state)
-        for snapshot, other in zip(snapshots, others, strict=True):
-            pending.statements += self._snapshot_entered(number, snapshot, other)
+            self._pending(before).ends = True
+        pending = self._pending(entry)
+        pending.statements += sql.keys_entered(list(entry.keys), number)
+        for state in written:
+            pending.statements += sql.state_entered(number, state)
         if not await pending.outcome() or holder != self.store.holder:
             return False
         self.check_lease()
-        self._follow(stored)
+        try:
+            # an earlier sandbox may have keys that a copy or a file brings
+            entry.keys = set(await self.query(lambda session: sql.keys_of(session, number)))
+        except Unavailable:
+            if before is not None:  # the store does not have it any more
+                self._lose(before)
+            raise
+        self._follow(entry)
         return True
-
-    def _snapshot_entered(
-        self, number: int, snapshot: Snapshot, state: KeptState
-    ) -> list[Statement]:
-        about = snapshot.head | {"contract": self.factory.contract}
-        named = state._replace(name=snapshot.name, about=orjson.dumps(about).decode())
-        return sql.state_entered(number, named)
 
     async def announce(self, name: str) -> None:
         """Let other servers of the store know that this one is creating a sandbox.
@@ -186,11 +181,11 @@ class Persistence(Commits):
 
     def delete(self, name: str) -> Pending | None:
         """Delete a sandbox from the store; what that is done with, where there is a store."""
-        stored = self._stored.pop(name, None)
-        if stored is None:
+        entry = self._stored.pop(name, None)
+        if entry is None:
             return None
-        pending = self._pending(stored)
-        pending.ends = stored.number
+        pending = self._pending(entry)
+        pending.ends = True
         return pending
 
     @property
@@ -222,7 +217,7 @@ class Persistence(Commits):
         if self.is_shared:  # a commit whose connection broke may still come
             self.check_written()
         for pending in (*self._flying.values(), *self._next.values()):
-            if pending.ends is not None:
+            if pending.ends:
                 await pending.known.wait()
         return await self._lines.reading.run(work)
 
@@ -234,14 +229,15 @@ class Persistence(Commits):
 
         Raises Conflict where there is no room, and Unavailable.
         """
-        written = await self.write(snapshot.sandbox)
+        written = await self.write(snapshot)
         async with self.changing:
             if entry.sandbox.status.is_gone:
                 return False
-            entry.snapshots.check_room(snapshot.name, snapshot.size)
-            await self.store_row(
-                entry.sandbox, lambda number: self._snapshot_entered(number, snapshot, *written)
-            )
+            entry.snapshots.check_room(snapshot)
+            self.check_written()
+            entry.stored.states += snapshot.name not in entry.snapshots
+            for state in written:
+                await self.store_row(entry.sandbox, *sql.state_entered(entry.stored.number, state))
             entry.snapshots.keep(snapshot)
             return True
 
@@ -250,8 +246,10 @@ class Persistence(Commits):
         async with self.changing:
             if entry.sandbox.status.is_gone:
                 raise gone()
-            entry.snapshots.get(name)
-            await self.store_row(entry.sandbox, lambda number: [sql.state_ended(number, name)])
+            entry.snapshots.named(name)
+            self.check_written()
+            entry.stored.states -= 1
+            await self.store_row(entry.sandbox, sql.state_ended(entry.stored.number, name))
             entry.snapshots.drop(name)
 
     # -- beside the requests
@@ -285,8 +283,8 @@ class Persistence(Commits):
         """Close the store as it is."""
         if self.has_store:
             self.has_store = False
-            for stored in self._stored.values():
-                stored.entry.sandbox.log.writer = stored.entry.sandbox.log.stored = None
+            for entry in self._stored.values():
+                entry.sandbox.log.writer = entry.sandbox.log.stored = None
             self._stored.clear()
             for beside in self._lines:
                 beside.close()
@@ -295,35 +293,36 @@ class Persistence(Commits):
     async def _tend(self) -> None:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(sql.UNUSED / 1000):
+                async with asyncio.timeout(sql.UNUSED):
                     await self._wake.wait()
             self._wake.clear()
             try:
-                for stored in [*self._stored.values(), *self._next]:
-                    if stored.is_long:
-                        await self._rewrite(stored)
+                for entry in [*self._stored.values(), *self._next]:
+                    if entry.stored.is_long:
+                        await self._rewrite(entry)
                 while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
                 for pending in self._next.values():
-                    if pending.stored.lacks_state:
+                    if pending.entry.stored.lacks_state:
                         pending.failure = error
-                        self._pending(pending.stored)
+                        self._pending(pending.entry)
                 await asyncio.sleep(PAUSE)
                 self._wake.set()
 
-    async def _rewrite(self, stored: Stored) -> None:
+    async def _rewrite(self, entry: Entry) -> None:
         """Write the present state of a sandbox, from which it is opened next time, in
         place of its steps.
         """
-        size, chain = stored.size, stored.chain
-        (state,) = await self.write(stored.entry.sandbox)
-        is_there = self._stored.get(stored.entry.sandbox.name) is stored
-        if is_there or stored in self._next:
-            pending, last = self._pending(stored), sql.place_of(stored.number, state.step)
+        stored, size = entry.stored, entry.stored.size
+        (state,) = await self.write(entry.sandbox)
+        is_there = self._stored.get(entry.name) is entry
+        if is_there or entry in self._next:
+            pending = self._pending(entry)
+            last = sql.place_of(pending.number, state.step)
             stored.state_step, stored.state_size = state.step, state.size
             stored.size, stored.contract = stored.size - size, self.factory.contract
             pending.steps = [step for step in pending.steps if step[0] > last]
-            pending.statements += sql.state_entered(stored.number, state._replace(chain=chain))
-            pending.statements.append(sql.steps_ended(stored.number, state.step))
+            pending.statements += sql.state_entered(pending.number, state)
+            pending.statements.append(sql.steps_ended(pending.number, state.step))

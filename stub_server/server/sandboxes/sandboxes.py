@@ -3,10 +3,9 @@ rotation and rewind.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
-from operator import itemgetter
+from itertools import islice
 
 from ...core.clock import iso
 from ...core.ids import keyed_digest
@@ -47,8 +46,8 @@ class Sandboxes(MadeSandboxes):
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
-            scenario = self.factory.permitted(kept["scenario"])
-            self.default = self.factory.make(DEFAULT, kept["generation"], scenario, kept["seed"])
+            beginning = self.factory.beginning(kept)
+            self.default = self.factory.make(DEFAULT, kept["generation"], beginning)
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start.
@@ -70,7 +69,7 @@ class Sandboxes(MadeSandboxes):
         else:
             file = read_file(self.settings.restore)
             sandbox, snapshots, _ = self.factory.read(DEFAULT, generation, file, abroad=False)
-        entry = self._entry(sandbox, None)
+        entry = self._entry(sandbox)
         entry.snapshots.check_room_instead(snapshots)
         # before any request is served, and so with an event loop of its own
         if self.persistence.has_store and not asyncio.run(self._put(entry, snapshots)):
@@ -80,9 +79,8 @@ class Sandboxes(MadeSandboxes):
         return True
 
     async def _put(self, entry: Entry, snapshots: Sequence[Snapshot]) -> bool:
-        states = [entry.sandbox, *(snapshot.sandbox for snapshot in snapshots)]
-        written = await self.persistence.write(*states)
-        return await self.persistence.put(entry, written, snapshots)
+        written = await self.persistence.write(entry.sandbox, *snapshots)
+        return await self.persistence.put(entry, written)
 
     # -- finding
 
@@ -112,17 +110,13 @@ class Sandboxes(MadeSandboxes):
 
         Raises Unavailable.
         """
-        pattern = folded(pattern)
-        found: list[Entry | Kept] = []
-        for entry in self.entries():
-            if glob(pattern, entry.sandbox.name):
-                found.append(entry)
+        found: list[Entry | Kept] = [*self.entries()]
         if self.persistence.has_store:
-            for row in await self.persistence.query(sql.listed):
-                if row.name not in self._entries and glob(pattern, row.name):
-                    found.append(row)
+            rows = await self.persistence.query(sql.listed)
+            found += [row for row in rows if row.name not in self._entries]
             found.sort(key=lambda each: each.created_at, reverse=True)
-        return found
+        pattern = folded(pattern)
+        return [each for each in found if glob(pattern, each.name)]
 
     # -- coming and going
 
@@ -130,10 +124,10 @@ class Sandboxes(MadeSandboxes):
         """Delete the sandbox of a request that failed after it created it, unless others have used
         it since.
         """
-        if self._entries.get(entry.sandbox.name) is not entry or entry.uses:
+        if self._entries.get(entry.name) is not entry or entry.uses:
             return False
-        self.forget(entry.sandbox.name)
-        self.generations.take_back(entry.sandbox.name, entry.sandbox.origin.generation)
+        self.forget(entry.name)
+        self.generations.take_back(entry.name, entry.sandbox.origin.generation)
         return True
 
     # -- one in place of another
@@ -178,7 +172,7 @@ class Sandboxes(MadeSandboxes):
 
     def put_in_place(self, sandbox: Sandbox) -> None:
         """Replace the sandbox of its name, if there is one, on a server without a store."""
-        self.put(self._entry(sandbox, None))
+        self.put(self._entry(sandbox))
 
     async def _replace(
         self, name: str, sandbox: Sandbox, brought: Sequence[Snapshot] = ()
@@ -187,7 +181,7 @@ class Sandboxes(MadeSandboxes):
 
         Raises NotFound, BadFile.
         """
-        written = await self.persistence.write(sandbox, *(snapshot.sandbox for snapshot in brought))
+        written = await self.persistence.write(sandbox, *brought)
         async with self.persistence.changing:
             before = await self._present(name)
             # it was rotated meanwhile
@@ -204,20 +198,20 @@ class Sandboxes(MadeSandboxes):
                 keys=keys_of(sandbox),
             )
             self._name_events(entry)
-            if not await self.persistence.put(entry, written, brought):
+            if not await self.persistence.put(entry, written):
                 raise gone()
             self.put(entry)
             entry.snapshots.keep(*brought)
             return entry
 
     async def rotate(
-        self, name: str, cause: Cause, *, keys: bool
-    ) -> tuple[Entry, list[tuple[Store, Record]]]:
+        self, name: str, cause: Cause, *, keys: bool, most: int
+    ) -> tuple[Entry, list[tuple[Store, Record]], int]:
         """Begin another generation of a sandbox; its tokens, seeded keys, control key and pay links
         end.
 
-        Returns it, and the API keys that its users made; with `keys` these are deleted. Raises
-        NotFound, Unavailable.
+        Returns it, the newest API keys that its users made, and how many these are; with `keys`
+        they are deleted. Raises NotFound, Unavailable.
         """
         present = (await self._present(name)).sandbox
         earlier = present.origin.generation
@@ -229,17 +223,21 @@ class Sandboxes(MadeSandboxes):
                 raise gone()
             sandbox.renew(self.generations.after(sandbox.name, earlier))
             try:
-                keys_now, made = _renew_keys(sandbox, cause)
-                dropping = _drop_keys(sandbox, cause, made if keys else [])
-                next(dropping, None)  # before anybody else is served
-                self.add_keys(sandbox.name, keys_now)
+                self.add_keys(sandbox.name, _renew_keys(sandbox, cause))
+                made = list(islice(_made_keys(sandbox), most))
+                total = sum([len(store.api_keys) for store in sandbox.stores.values()])
+                total -= len(sandbox.origin.seeded_keys & sandbox.store.api_keys.keys.keys())
+                dropping = _drop_keys(sandbox, cause)
+                if keys:
+                    next(dropping, None)  # before anybody else is served
                 await self.persistence.store_row(sandbox)
             except Refusal:
                 if sandbox.log.number <= number:  # the step was not recorded, or is undone
                     sandbox.renew(earlier)
                 raise
-            await self.worker.in_slices(dropping, sandbox.name)
-            return entry, made
+            if keys:
+                await self.worker.in_slices(dropping, sandbox.name)
+            return entry, made, total
 
     async def delete(self, name: str) -> None:
         """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
@@ -281,32 +279,36 @@ class Sandboxes(MadeSandboxes):
         return entry, step
 
 
-def _renew_keys(sandbox: Sandbox, cause: Cause) -> tuple[list[str], list[tuple[Store, Record]]]:
-    """Give the seeded keys secrets of the new generation. Returns these, and the other keys."""
-    keys_now, others = list[str](), []
-    for store in sandbox.stores.values():
-        draft, table = Draft(sandbox, store, cause), store.api_keys
-        for record in [table.rows[key] for key in table.order]:
-            if record.id in sandbox.origin.seeded_keys:
-                key = renewed(sandbox, table.parse(record))
-                change_key(draft, key)
-                keys_now += key.hidden["digest"], key.public["public_key"]
-            else:
-                others.append((store, record))
-        draft.record()
-    return keys_now, others
+def _renew_keys(sandbox: Sandbox, cause: Cause) -> list[str]:
+    """Give the seeded keys secrets of the new generation; returns these."""
+    draft, keys_now = Draft(sandbox, sandbox.store, cause), list[str]()
+    for ident in sorted(sandbox.origin.seeded_keys):
+        row = draft.open("api_keys", ident)
+        if row is not None:  # nobody has deleted it
+            key = renewed(sandbox, row)
+            change_key(draft, key)
+            keys_now += key.hidden["digest"], key.public["public_key"]
+    draft.record()
+    return keys_now
 
 
-def _drop_keys(
-    sandbox: Sandbox, cause: Cause, keys: Sequence[tuple[Store, Record]]
-) -> Sliced[None]:
-    """Delete API keys, with a pause after each step."""
-    for store, group in groupby(keys, itemgetter(0)):
-        while some := list(islice(group, MOST_CHANGED)):
+def _made_keys(sandbox: Sandbox) -> Iterator[tuple[Store, Record]]:
+    """The API keys that users of a sandbox made, of each merchant the newest first."""
+    for store in reversed(sandbox.stores.values()):
+        for key in reversed(store.api_keys.order):
+            record = store.api_keys.rows[key]
+            if record.id not in sandbox.origin.seeded_keys:
+                yield store, record
+
+
+def _drop_keys(sandbox: Sandbox, cause: Cause) -> Sliced[None]:
+    """Delete the API keys that users have made by now, with a pause after each step."""
+    for store, keys in [(store, [*store.api_keys.keys]) for store in sandbox.stores.values()]:
+        for begin in range(0, len(keys), MOST_CHANGED):
             draft = Draft(sandbox, store, cause)
-            for _, record in some:
-                row = draft.open("api_keys", record.id)
-                if row is not None:  # nobody has deleted it meanwhile
+            for ident in keys[begin : begin + MOST_CHANGED]:
+                row = draft.open("api_keys", ident)
+                if row is not None and ident not in sandbox.origin.seeded_keys:
                     drop_key(draft, row)
             draft.record()
             yield
