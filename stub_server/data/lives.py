@@ -7,34 +7,20 @@ was drawn before, as the fate of the purchase.
 
 from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
 
 from ..core.clock import DAY, HOUR, MINUTE, parse_iso
-from ..core.record import Body, Row
+from ..core.record import Row
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
 from ..engine import billing, closing, ordering, renewals
 from ..engine.draft import Draft
-from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
+from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, Purchase, pays_at
 from .rhythm import bank_morning, moment, office_hour, refund_hour
 from .script import Action, Script
 from .tables import pick
 
 REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even opened
-
-
-class Purchase(NamedTuple):
-    """An order that somebody is about to place.
-
-    `body` is an OrderCreate without the method, `buyer` the customer as the order has it.
-    """
-
-    body: Body
-    buyer: Body
-    customer_id: str
-    fate: Fate
-    ident: str | None = None
 
 
 def begin(script: Script, purchase: Purchase) -> None:

@@ -1,5 +1,6 @@
 """The past of a new sandbox while it is planned: what the scenario names, and what is sold."""
 
+from collections import defaultdict
 from random import Random
 from typing import Any
 
@@ -20,15 +21,16 @@ from .rhythm import Rhythm
 from .scenario import Node, Scenario
 from .script import Action, Script
 
+SCHEMAS = {"projects": "Project", "plans": "Plan", "products": "Product", "customers": "Customer"}
+
 
 class Past(Script):
     """The script from the merchant's first day, `begun` (ms), to now; sales begin at `start`.
 
-    `in_use` are the ids and documents that records have; `projects` and `plans` are by id,
-    `customers` by document, and `offers` are the plans that the crowd buys. `foreseen` is about how
-    many orders come of those whom the scenario names. What the scenario names is created by the
-    engine's rules at its time. A node is the place in the file that an error names. Methods raise
-    ScenarioError.
+    `planned` are records by table and id, customers by document; `offers` are the plans that the
+    crowd buys, and `in_use` the ids and documents that records have. `foreseen` is about how many
+    orders come of those whom the scenario names. A node is the place in the file that an error
+    names. Methods raise ScenarioError.
     """
 
     def __init__(
@@ -37,10 +39,8 @@ class Past(Script):
         self.scenario, self.begun, self.seed = scenario, begun, sandbox.origin.seed
         super().__init__(sandbox, store, begun, sandbox.clock.now, self.stream("lives"))
         self.rhythm, self.rules = Rhythm(start, self.end), sandbox.rules
+        self.planned: dict[str, dict[str, Body]] = defaultdict(dict)
         self.in_use: set[str] = set()
-        self.projects: dict[str, Body] = {}
-        self.plans: dict[str, Body] = {}
-        self.customers: dict[str, Body] = {}
         self.offers: list[Offer] = []
         self.foreseen = 0
 
@@ -67,37 +67,27 @@ class Past(Script):
         except UniqueViolation as clash:
             raise node.fail(str(clash)) from None
 
-    def later(self, at: int, node: Node, change: Action, *args: Any) -> None:
-        """Plan a step at an instant."""
-        self.add(at, self.checked, node, self.step, change, *args)
-
-    def add_project(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        """Plan a project."""
-        blank = self.rules.new("Project", ident, at)
-        public, hidden = new_project(blank, fields, self.store.merchant.user_id)
-        self.later(at, node, resources.add_project, public, hidden)
-        self.projects[ident] = public
-        return public
-
-    def add_plan(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        """Plan a plan."""
-        public = new_plan(self.rules.new("Plan", ident, at), fields)
-        self.later(at, node, resources.add, "plans", public)
-        self.plans[ident] = public
-        return public
-
-    def add_product(self, node: Node, ident: str, fields: Body, at: int) -> None:
-        """Plan a product, whose plans are of its project."""
-        public = new_product(self.rules.new("Product", ident, at), fields)
-        plans, project = self.plans, public["projectId"]
-        of_project = {plan for plan in plans if plans[plan]["projectId"] == project}
-        public["planIds"] = known_ids("planIds", "plan", public["planIds"], of_project.__contains__)
-        self.later(at, node, resources.add, "products", public)
-
-    def add_customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        """Plan a customer."""
-        public = changed_customer(self.rules.new("Customer", ident, at), fields)
-        self.claim(public["document"], node, "customer has this document")
-        self.customers[public["document"]] = public
-        self.later(at, node, resources.add, "customers", public)
+    def create(self, table: str, node: Node, ident: str, fields: Body, at: int) -> Body:
+        """Plan a record, which the engine creates at an instant."""
+        schema, hidden = SCHEMAS[table], Body()
+        self.claim(ident, node, f"{schema.lower()} has this name, key or id")
+        public = self.rules.new(schema, ident, at)
+        adding: tuple[Any, ...] = resources.add, table
+        match table:
+            case "projects":
+                public, hidden = new_project(public, fields, self.store.merchant.user_id)
+                adding = (resources.add_project,)
+            case "plans":
+                public = new_plan(public, fields)
+            case "products":
+                public = new_product(public, fields)
+                sold = self.planned["plans"].values()
+                known = {plan["id"] for plan in sold if plan["projectId"] == public["projectId"]}
+                asked = public["planIds"]
+                public["planIds"] = known_ids("planIds", "plan", asked, known.__contains__)
+            case "customers":
+                public = changed_customer(public, fields)
+                self.claim(public["document"], node, "customer has this document")
+        self.planned[table][public.get("document", ident)] = public
+        self.add(at, self.checked, node, self.step, *adding, public, hidden)
         return public

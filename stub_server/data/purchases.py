@@ -14,6 +14,7 @@ from ..core.clock import DAY, HOUR, MINUTE
 from ..core.money import cents
 from ..core.record import Body
 from ..domain.calendar import add_interval, lead_ms
+from ..domain.customers import as_buyer
 from ..domain.orders import life
 from ..domain.subscriptions import CHARGED
 from .rhythm import bank_morning, pay_delay
@@ -31,6 +32,7 @@ SETTLED = {"pix": 30 * HOUR, "boleto": 8 * DAY, CHARGED: 0}
 # of first orders that expired or failed
 SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CHARGED: 0.75}
 SECOND_TRIES_PAID, BY_CARD_AGAIN = 0.8, 0.7
+NEVER = 1 << 62  # ms
 LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is paid in the future
 
 
@@ -38,7 +40,7 @@ LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is 
 class Offer:
     """A plan for sale, at a share of all sales, between `opens` and `closes` (ms).
 
-    `stopped` is when the project is suspended or archived; None while it stays active.
+    The project is suspended or archived when it `stops`, if that ever comes.
     """
 
     project: Body
@@ -46,8 +48,8 @@ class Offer:
     share: float
     opens: int
     closes: int
-    stopped: int | None
-    bumps: Sequence[tuple[str, float]]
+    stops: int
+    bumps: Sequence[tuple[str, float]] = ()
 
     def is_sold_at(self, instant: int) -> bool:
         """Whether the plan can be bought at an instant (ms) or later."""
@@ -76,13 +78,30 @@ class Fate(NamedTuple):
         return self.bills[min(cycle, len(self.bills) - 1)]
 
 
+class Purchase(NamedTuple):
+    """An order that somebody is about to place.
+
+    `body` is an OrderCreate without the method, `buyer` the customer as the order has it.
+    """
+
+    body: Body
+    buyer: Body
+    customer_id: str
+    fate: Fate
+    ident: str | None = None
+
+
 class Visit(NamedTuple):
-    """Somebody comes to buy at an instant (ms), for the first time or again."""
+    """Somebody comes to buy at an instant (ms)."""
 
     at: int
     offer: Offer
     fate: Fate
-    is_new: bool = False
+
+    def purchase(self, rng: Random, customer: Body) -> Purchase:
+        """What a customer orders then."""
+        body = cart(rng, self.offer)
+        return Purchase(body, as_buyer(customer), customer["id"], self.fate)
 
 
 def is_of_one(plan: Body, interval: str) -> bool:

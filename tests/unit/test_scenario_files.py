@@ -93,7 +93,7 @@ def test_a_missing_file_is_named() -> None:
         (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status:"
             " draft }]",
-            r"projects\[1\]: another project has this slug",
+            r"projects\[1\]: another project has this name, key or id",
         ),
         (
             HEAD
