@@ -10,8 +10,6 @@ from ..core.record import Body, Parts, Row
 from ..core.signing import new_key
 from ..domain import api_keys
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.tables.store import Store
-from ..engine.tables.table import Table
 
 MAIN_ID = named_uuid("api_key", "main")
 
@@ -51,27 +49,25 @@ def own_signing_keys(sandbox: Sandbox, ident: str) -> Body:
 def derive_signing_keys(sandbox: Sandbox) -> None:
     """Give the webhooks of a new sandbox keys of its own, unless all keys follow from the seed."""
     if sandbox.origin.generation:
-        for row in list(sandbox.store.webhooks.all_rows()):
-            hidden = row.hidden | own_signing_keys(sandbox, row.id)
-            _replace(sandbox.store, sandbox.store.webhooks, row, row.public, hidden)
+        for row in sandbox.store.webhooks.all_rows():
+            _replace(sandbox, row, row.public, row.hidden | own_signing_keys(sandbox, row.id))
 
 
 def derive_keys(sandbox: Sandbox) -> None:
     """Give the seeded keys of a new sandbox secrets of its own; a default one has them already."""
     for row in _seeded(sandbox):
-        _replace(sandbox.store, sandbox.store.api_keys, row, *renewed(sandbox, row))
+        _replace(sandbox, row, *renewed(sandbox, row))
 
 
 def keep_newest(then: Sandbox, now: Sandbox) -> None:
     """Give the seeded keys of an earlier state of a sandbox the secrets that they have now."""
     then.renew(now.origin.generation)
     for row in _seeded(then):
+        secrets = renewed(then, row)
         today = now.store.api_keys.open(row.id)
-        if today is None:  # it was deleted since
-            _replace(then.store, then.store.api_keys, row, *renewed(then, row))
-        else:
+        if today is not None:  # else it was deleted since
             secrets = _with(row, today.public["public_key"], today.hidden["digest"])
-            _replace(then.store, then.store.api_keys, row, *secrets)
+        _replace(then, row, *secrets)
 
 
 def renewed(sandbox: Sandbox, row: Row) -> Parts:
@@ -84,17 +80,18 @@ def _with(row: Row, public_key: str, digest: str) -> Parts:
     return row.public | {"public_key": public_key}, row.hidden | {"digest": digest}
 
 
-def _replace(store: Store, table: Table, row: Row, public: Body, hidden: Body) -> None:
+def _replace(sandbox: Sandbox, row: Row, public: Body, hidden: Body) -> None:
     """Put another version in the place of one, without a step."""
     if row.equals(public, hidden):
         return
-    record = table.prepare(row.id, public, hidden, row, row.record.created)._replace(
-        version=row.record.version
-    )
-    store.replace(table.name, row, Row(table.name, record, public, hidden))
+    store, record = sandbox.store, row.record
+    made = store.tables[row.table].prepare(row.id, public, hidden, row, record.created)
+    made = made._replace(version=record.version)
+    store.replace(row.table, row, Row(row.table, made, public, hidden))
 
 
 def _seeded(sandbox: Sandbox) -> Iterator[Row]:
     """The seeded keys, which are the seeded merchant's."""
-    for ident in sandbox.origin.seeded_keys & sandbox.store.api_keys.keys.keys():
-        yield sandbox.store.api_keys.get(ident)
+    keys = sandbox.store.api_keys
+    for ident in sandbox.origin.seeded_keys & keys.keys.keys():
+        yield keys.get(ident)
