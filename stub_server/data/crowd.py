@@ -5,7 +5,7 @@ drawn for them.
 from collections.abc import Iterator
 from random import Random
 
-from ..core.clock import HOUR, MINUTE
+from ..core.clock import DAY, HOUR, MINUTE
 from ..core.ids import uuid_text
 from ..core.record import Body
 from ..domain.customers import changed_customer
@@ -25,13 +25,17 @@ from .purchases import (
     count_orders,
     draw_fate,
     is_of_one,
+    paying,
     unpaid,
 )
+from .rhythm import moment
 from .scenario import Node
 from .tables import pick
 
 BUYERS = 0.93  # the rest of the customers have signed up and have not bought yet
 AGAIN = 0.05  # of the visits until all have come: by somebody who has bought before
+# of orders that came to nothing, by how
+TRY_AGAIN = {"expired": 0.2, "failed": 0.6}
 QUIET = 5 * MINUTE  # before now, in which nobody comes
 
 
@@ -94,15 +98,32 @@ class Crowd:
                 visits = self._rng.choice(buyers)
             else:
                 buyers.append(visits)
-            visit, now = self._visit(self.past.offers), self.past.end
-            at, offer, fate = visit
-            # Nothing is renewed in a project that is stopped.
-            expected = count_orders(offer.plan, fate, at, min(offer.stops, now))
-            is_too_much = expected > orders and now - at > SETTLED[fate.method]
-            if is_too_much or any(each.offer.project is offer.project for each in visits):
-                visit, expected = visit._replace(fate=unpaid(fate.method)), 1
-            visits.append(visit)
-            orders -= expected
+            visit = self._visit(self.past.offers)
+            method, project = visit.fate.method, visit.offer.project
+            tries = [visit, *self._again(visit)]
+            is_member = any(each.offer.project is project for each in visits)
+            if self.past.end - visit.at > SETTLED[method]:
+                if is_member or self._count(visit) > orders:
+                    tries = [visit._replace(fate=unpaid(method))]
+            elif is_member:  # it would still wait for payment
+                continue
+            visits += tries
+            orders -= sum(map(self._count, tries))
+
+    def _count(self, visit: Visit) -> int:
+        """About how many orders come of a visit; nothing is renewed in a project that is
+        stopped.
+        """
+        until = min(visit.offer.stops, self.past.end)
+        return count_orders(visit.offer.plan, visit.fate, visit.at, until)
+
+    def _again(self, visit: Visit) -> Iterator[Visit]:
+        """The second try after an order that came to nothing."""
+        at, offer, fate = visit
+        rng, later = self._rng, at + SETTLED[fate.method] + DAY
+        share = TRY_AGAIN.get(fate.outcome, 0)
+        if rng.random() < share and later + DAY < min(offer.closes, self.past.end):
+            yield Visit(moment(rng, later, 20 * HOUR), offer, paying(rng, fate.method, "paid"))
 
     def _waiting(self, count: int) -> Iterator[list[Visit]]:
         """So many people who have ordered by PIX lately and whose orders are not paid yet; none
