@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from glob import escape, glob
 from hashlib import blake2b
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -113,14 +112,11 @@ def _head(sources: bytes, cached: bytes) -> bytes:
 def _digest(folder: Path) -> bytes:
     """Of the files of a contract, and of the code that bundles them."""
     digest = blake2b()
-    for root, suffix in ((folder, ".yaml"), (Path(__file__).parent, ".py")):
-        for path in sorted(
-            glob(f"{escape(str(root))}/**/*{suffix}", recursive=True, include_hidden=True)
-        ):
-            digest.update(f"\n{path}\n".encode())
-            # if it is needed, bundling rejects it
-            with suppress(OSError), open(path, "rb") as file:
-                digest.update(blake2b(file.read()).digest())
+    for path in sorted([*folder.rglob("*.yaml"), *Path(__file__).parent.rglob("*.py")]):
+        digest.update(f"\n{path}\n".encode())
+        # if it is needed, bundling rejects it
+        with suppress(OSError):
+            digest.update(blake2b(path.read_bytes()).digest())
     return digest.digest()
 
 

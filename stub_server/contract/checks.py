@@ -56,23 +56,25 @@ def _openapi(document: Document) -> Faults:
         yield error_at(place, error.message[:400])
 
 
+def misshapen(data: Json, shape: str) -> Faults:
+    """What of some data has another shape than a file beside this one says."""
+    from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
+    from jsonschema.exceptions import best_match
+
+    for error in Draft4Validator(read(Path(__file__).with_name(shape))).iter_errors(data):
+        nearest = best_match([error]) or error
+        reason = f"{nearest.message[:400]}: {nearest.schema.get('description', '')}"
+        yield error_at(list(nearest.absolute_path), reason.removesuffix(": "))
+
+
 def shape_faults(raw: Json, shipped: Json) -> Faults:
     """What the extension tables of a document have in another shape than `extensions.yaml` says, or
     lack altogether.
 
     Nothing is generated from them before.
     """
-    from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
-    from jsonschema.exceptions import best_match
-
-    tables = Draft4Validator(read(Path(__file__).with_name("extensions.yaml")))
-    found = [*tables.iter_errors(raw)]
-    for error in found:
-        nearest = best_match([error]) or error
-        reason = f"{nearest.message[:400]}: {nearest.schema.get('description', '')}".removesuffix(
-            ": "
-        )
-        yield error_at(list(nearest.absolute_path), reason)
+    found = [*misshapen(raw, "extensions.yaml")]
+    yield from found
     if found:
         return
     schemas = raw["components"]["schemas"]

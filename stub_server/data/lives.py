@@ -200,8 +200,6 @@ def _leaves(script: Script, start: int, last: int) -> int:
 
 def _leave(draft: Draft, ident: str) -> None:
     """Cancel a subscription at the end of its period."""
-    row = draft.open("subscriptions", ident)
-    if row is None or row.public["cancel_at_period_end"]:
-        return
-    if row.status == "active":
+    row = draft.get("subscriptions", ident)
+    if row.status == "active" and not row.public["cancel_at_period_end"]:
         billing.end_later(draft, row)
