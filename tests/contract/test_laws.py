@@ -3,12 +3,13 @@
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from stub_server.contract import checks
 from stub_server.contract.document import JSON, Document, Operation
 from stub_server.contract.formats import formats
+from stub_server.contract.schema import needed
+from stub_server.contract.source import nodes
 from stub_server.domain.documents import is_document
 from stub_server.domain.orders import MAGIC
 from stub_server.server.layers.hosts import inbox_at
@@ -186,32 +187,16 @@ def test_every_code_is_used() -> None:
     assert CODES - used - of_the_server == set()
 
 
-def integers(
-    doc: Document, schema: Any, place: str, above: tuple[int, ...] = ()
-) -> Iterator[tuple[str, Any]]:
-    """Where a schema has integers."""
-    node = doc.resolve(schema)
-    if not isinstance(node, dict) or id(node) in above:
-        return
-    if node.get("type") == "integer":
-        yield place, node
-    parts = [(f"{place}.{name}", part) for name, part in node.get("properties", {}).items()]
-    parts += [
-        (place, part) for choice in ("oneOf", "anyOf", "allOf") for part in node.get(choice, ())
-    ]
-    parts += [(f"{place}[]", node.get(rest)) for rest in ("items", "additionalProperties")]
-    for name, part in parts:
-        yield from integers(doc, part, name, (*above, id(node)))
-
-
-@each_operation
-def test_every_integer_that_is_sent_in_json_has_bounds(entry: str, name: str) -> None:
+@every(ENTRIES)
+def test_every_integer_that_is_sent_in_json_has_bounds(entry: str) -> None:
     """Beyond 64 bits JSON readers make a float of it: that it was a whole number cannot
     be told any more.
     """
-    body = OPERATIONS[entry, name].body
-    found = [] if body is None else integers(document(entry), body, "body")
-    assert [] == [place for place, node in found if not {"minimum", "maximum"} <= node.keys()]
+    doc = document(entry)
+    bodies = [operation.body for operation in doc.operations.values() if operation.body]
+    for at, node in nodes([bodies, needed(bodies, doc.raw["components"])]):
+        if isinstance(node, dict) and node.get("type") == "integer":
+            assert {"minimum", "maximum"} <= node.keys(), at
 
 
 # -- scopes, credentials, events
