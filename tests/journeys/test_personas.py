@@ -128,7 +128,7 @@ def test_the_request_says_who_and_what(api: httpx2.Client, control: httpx2.Clien
 
 def test_the_same_request_gives_the_same_person(control: httpx2.Client) -> None:
     first = add(control, "past_due_br")
-    done(control.post("/rewind", json={"to_step": 0}))
+    done(control.post("/reset", json={}))
     assert first == add(control, "past_due_br")
 
 
