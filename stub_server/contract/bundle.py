@@ -179,20 +179,19 @@ def _in_place(node: Json, file: Path, read_once: Callable[[Path], Json]) -> Json
 
 
 def _merge_parameters(document: JsonObject) -> None:
-    """Move the parameters of paths into their operations, so that each has all of its own."""
+    """Move the parameters of paths into their operations, so that each has all of its own.
+
+    One of an operation replaces that of the path with its place and name.
+    """
     resolve = Document(document).resolve
     common = {path: item.pop("parameters", []) for path, item in document["paths"].items()}
     for path, _, operation in operations_in(document):
         if common[path]:
-            own = operation.get("parameters", [])
-            named = [_name_of(resolve(each)) for each in own]
-            kept = [each for each in common[path] if _name_of(resolve(each)) not in named]
-            operation["parameters"] = kept + own
-
-
-def _name_of(parameter: Json) -> tuple[Json, Json]:
-    """What tells a parameter from others of its operation: where it is, and its name."""
-    return parameter.get("in"), parameter.get("name")
+            merged = {}
+            for node in (*common[path], *operation.get("parameters", ())):
+                about = resolve(node)
+                merged[about.get("in"), about.get("name")] = node
+            operation["parameters"] = [*merged.values()]
 
 
 def _broken_references(document: JsonObject) -> Iterator[ContractError]:

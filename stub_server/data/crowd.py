@@ -95,7 +95,7 @@ class Crowd:
         while orders > 0:
             visits: list[Visit] = []
             if len(buyers) >= most or (buyers and self._rng.random() < AGAIN):
-                visits = self._rng.choice(buyers)
+                visits = self._rng.choices(buyers)[0]
             else:
                 buyers.append(visits)
             visit = self._visit(self.past.offers)

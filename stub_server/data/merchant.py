@@ -71,38 +71,43 @@ def _plan_project(past: Past, rng: Random, spec: Node, place: int) -> None:
     has_trial = not (place or given) or None  # some drawn plan has one, whatever the seed
     membership = past.faker("projects", slug).membership(slug, has_trial=has_trial)
     plans = given or [*_drawn_plans(membership, retires=shows and place == 1).each("plans")]
-
-    ident, opened = named_uuid("project", slug), past.begun + (3 + 2 * place) * DAY
-    first = {"status": "active"}
+    opened, first = past.begun + (3 + 2 * place) * DAY, {"status": "active"}
     if status == "draft":
         opened, first = end - 9 * DAY, {"status": "draft", "visibility": "private"}
-    at = min(office_hour(rng, opened), end - HOUR)
+    ident, at = named_uuid("project", slug), min(office_hour(rng, opened), end - HOUR)
     project, stops = past.create("projects", spec, ident, membership.project | first, at), NEVER
     if status in ("suspended", "archived"):
         wanted = end - spec.get("stopped_days_ago", 60) * DAY
         stops = min(end - HOUR, max(at + 2 * HOUR, wanted))
         past.plan(stops, move_project, ident, status)
-
     ids = []
     for node in plans:
-        fields = {"projectId": ident, **node.without("share")}
-        check_request(past.rules.schemas, "PlanCreate", fields, node)
-        share = node.get("share", 1) * spec.get("share", 1)
         at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), end)
-        ids.append(named_uuid("plan", slug, plain_ascii(fields["name"])))
-        plan = past.create("plans", node, ids[-1], fields | {"status": "active"}, at)
-        closes = stops
-        if fields.get("status") == "inactive":  # it was sold until four months ago
-            closes = min(stops, max(at + HOUR, office_hour(rng, end - 120 * DAY)))
-            past.plan(closes, withdraw_plan, ids[-1])
-        if status != "draft" and share > 0 and plan["max_subscribers"] is None:
-            past.offers.append(Offer(project, plan, share, at, closes, stops, membership.bumps))
+        share = node.get("share", 1) * spec.get("share", 1)
+        ids.append(named_uuid("plan", slug, plain_ascii(str(node.get("name", "")))))
+        offer = Offer(project, {"id": ids[-1]}, share, at, stops, stops, membership.bumps)
+        _plan_offer(past, rng, node, offer)
     for number, product in enumerate(membership.products, start=1):
         at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), end)
         body = {"projectId": ident, **product, "planIds": ids}
         if shows and place == 0:
             body["status"] = PRODUCT_STATES[(number - 1) % len(PRODUCT_STATES)]
         past.create("products", spec, named_uuid("product", slug, str(number)), body, at)
+
+
+def _plan_offer(past: Past, rng: Random, node: Node, offer: Offer) -> None:
+    """Plan the plan of an offer. An inactive one was sold until four months ago."""
+    ident = offer.plan["id"]
+    fields = {"projectId": offer.project["id"], **node.without("share")}
+    check_request(past.rules.schemas, "PlanCreate", fields, node)
+    offer.plan = past.create("plans", node, ident, fields | {"status": "active"}, offer.opens)
+    if fields.get("status") == "inactive":
+        withdrawn = max(offer.opens + HOUR, office_hour(rng, past.end - 120 * DAY))
+        offer.closes = min(offer.stops, withdrawn)
+        past.plan(offer.closes, withdraw_plan, ident)
+    is_open = offer.project["status"] == "active" and offer.share > 0
+    if is_open and offer.plan["max_subscribers"] is None:
+        past.offers.append(offer)
 
 
 def _drawn_plans(membership: Membership, *, retires: bool) -> Node:

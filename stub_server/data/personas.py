@@ -81,9 +81,9 @@ def visit_of(row: Body, offer: Offer, now: int, rng: Random) -> Visit:
     """The purchase of a row, as those of the table of stories are."""
     bills, trial_days = row.get("bills", []), offer.plan["trial_period_days"]
     at = now - int(row.get("days", row.get("share_of_trial", 0) * trial_days) * DAY)
-    if "on" in row:
+    if "date" in row:
         at += 15 * HOUR - at % DAY  # noon in Brasília
-        while iso(at)[5:10] != row["on"]:
+        while iso(at)[5:10] != row["date"]:
             at -= DAY
     at = moment(rng, at, int(row.get("sway", 8) * HOUR))
     if bills:

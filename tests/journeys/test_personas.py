@@ -155,10 +155,3 @@ def test_what_is_missing_is_said(api: httpx2.Client, control: httpx2.Client) -> 
     refused(asked("waiting_for_pix", planId=cards), 409, "payment_method_not_allowed")
     add(control, "company_br", planId=full)
     refused(asked("company_br", planId=full), 409, "plan_sold_out")
-
-
-@pytest.mark.parametrize("scenario", ["past_due", "extremes"])
-def test_other_scenarios_have_them_too(control: httpx2.Client, scenario: str) -> None:
-    done(control.post("/reset", json={"scenario": scenario}))
-    assert add(control, "past_due_br")["subscriptions"][0]["status"] == "past_due"
-    assert done(control.get("/invariants"))["ok"]
