@@ -2,15 +2,13 @@
 follows an overlay.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
-from stub_server.contract.source import ContractError, read
+from stub_server.contract.source import ContractError, nodes, read
 
 from ..support.contract import OPENAPI, component, document, violations
 from ..support.overlays import NO_ANALYTICS, NO_PAID, SETTLED, corrected, overlay, removed, updated
@@ -30,18 +28,6 @@ RESOURCES = [
 ]
 
 
-def enums(node: Any) -> Iterator[list[Any]]:
-    """Every enum inside a node."""
-    if isinstance(node, dict):
-        if isinstance(node.get("enum"), list):
-            yield node["enum"]
-        for value in node.values():
-            yield from enums(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from enums(value)
-
-
 def enum_of(contract: Document, name: str) -> list[str]:
     """The enum of a component, or of a member of one (`Scope.name`)."""
     component, _, member = name.partition(".")
@@ -57,7 +43,8 @@ def test_no_file_of_the_contract_lists_events_scopes_or_states_in_an_enum() -> N
     files = sorted(OPENAPI.rglob("*.yaml"))
     assert len(files) > 50
     for file in files:
-        for enum in enums(read(file)):
+        for _, node in nodes(read(file)):
+            enum = node.get("enum", ()) if isinstance(node, dict) else ()
             assert names.isdisjoint(map(str, enum)), file
             assert set(enum) not in states, file
 
