@@ -102,11 +102,9 @@ class Crowd:
             method, project = visit.fate.method, visit.offer.project
             tries = [visit, *self._again(visit)]
             is_member = any(each.offer.project is project for each in visits)
-            if self.past.end - visit.at > SETTLED[method]:
-                if is_member or self._count(visit) > orders:
-                    tries = [visit._replace(fate=unpaid(method))]
-            elif is_member:  # it would still wait for payment
-                continue
+            is_over = self.past.end - visit.at > SETTLED[method]
+            if is_member or (is_over and self._count(visit) > orders):
+                tries = [visit._replace(fate=unpaid(method))]
             visits += tries
             orders -= sum(map(self._count, tries))
 
@@ -118,7 +116,7 @@ class Crowd:
         return count_orders(visit.offer.plan, visit.fate, visit.at, until)
 
     def _again(self, visit: Visit) -> Iterator[Visit]:
-        """The second try after an order that came to nothing."""
+        """The second try after an order that came to nothing, for some."""
         at, offer, fate = visit
         rng, later = self._rng, at + SETTLED[fate.method] + DAY
         share = TRY_AGAIN.get(fate.outcome, 0)

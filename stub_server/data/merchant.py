@@ -105,8 +105,8 @@ def _plan_offer(past: Past, rng: Random, node: Node, offer: Offer) -> None:
         withdrawn = max(offer.opens + HOUR, office_hour(rng, past.end - 120 * DAY))
         offer.closes = min(offer.stops, withdrawn)
         past.plan(offer.closes, withdraw_plan, ident)
-    is_open = offer.project["status"] == "active" and offer.share > 0
-    if is_open and offer.plan["max_subscribers"] is None:
+    is_open = offer.project["status"] == "active" and offer.closes > offer.opens + HOUR
+    if is_open and offer.share > 0 and offer.plan["max_subscribers"] is None:
         past.offers.append(offer)
 
 
