@@ -13,7 +13,6 @@ import orjson
 import yaml
 
 from ..core.problem import UnusableInput
-from ..core.record import has_more_values
 from ..core.shipped import FIXTURES
 
 Json = Any
@@ -24,7 +23,7 @@ METHODS = ("get", "put", "post", "delete", "patch")
 """The members of a path item that are operations."""
 MOST_BYTES = 10 * 1024 * 1024
 DEEPEST = 100
-MOST_NODES = 1_000_000  # an alias counts as many as it refers to
+MOST_NODES = 200_000  # an alias counts as many as it refers to, also of characters
 
 
 class ContractError(UnusableInput):
@@ -124,28 +123,51 @@ def read_text(path: Path, name: str, most: int = MOST_BYTES) -> str:
 def parse_bounded(text: str, name: str) -> Json:
     """The data in a text of a user, who can neither fill the memory nor end the process.
 
-    Raises ContractError, as `read` does, and for a text that is nested deeper than 100 levels or
-    has more than a million values.
+    Raises ContractError, as `read` does, and for a text that is nested deeper than 100 levels, or
+    has more than 200,000 values or ten million characters with what its aliases refer to.
     """
-    depth = 0
-    with suppress(yaml.YAMLError):  # which reading it names
-        for event in yaml.parse(text, yaml.CSafeLoader):  # takes no recursion
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
-                event, yaml.CollectionEndEvent
-            )
-            if depth > DEEPEST:
-                line = event.start_mark.line + 1 if event.start_mark else "?"
-                raise ContractError(f"{name}:{line}: is nested deeper than {DEEPEST} levels")
+    _check_written(text, name)
     data = parse(text, name)
-    if has_more_values([data], MOST_NODES):
-        raise ContractError(
-            f"{name}: has more than {MOST_NODES:,} values, those behind aliases included"
-        )
+    values = characters = 0
+    for node in containers([data]):
+        values += len(node)
+        texts = node if isinstance(node, list) else [*node, *node.values()]
+        characters += sum(len(text) for text in texts if isinstance(text, str))
+        if values > MOST_NODES:
+            raise ContractError(
+                f"{name}: has more than {MOST_NODES:,} values, those behind aliases included"
+            )
+        if characters > MOST_BYTES:
+            raise ContractError(
+                f"{name}: has more than {MOST_BYTES:,} characters, those behind aliases included"
+            )
     try:
         orjson.dumps(data)
     except TypeError as error:  # such as a whole number of more than 64 bits
         raise ContractError(f"{name}: cannot be written as JSON: {error}") from None
     return data
+
+
+def _check_written(text: str, name: str) -> None:
+    """Raises ContractError for what takes too long to read, or too much memory."""
+    if "%TAG" in text:  # which libyaml compares with each other, and writes out in each value
+        raise ContractError(f"{name}: has the directive %TAG, which is not read here")
+    depth = written = 0
+    with suppress(yaml.YAMLError):  # which reading it names
+        for event in yaml.parse(text, yaml.CSafeLoader):  # takes no recursion
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            written += isinstance(event, (yaml.CollectionStartEvent, yaml.ScalarEvent))
+            fault, tag = "", getattr(event, "tag", None)
+            if depth > DEEPEST:
+                fault = f"is nested deeper than {DEEPEST} levels"
+            elif written > 2 * MOST_NODES:  # keys too: to read all would hold up others
+                fault = f"has more than {MOST_NODES:,} values"
+            elif tag:  # a number of base 60 takes the square of its length
+                fault = f"has a tag, which is not read here: {tag[:80]}"
+            if fault:
+                line = event.start_mark.line + 1 if event.start_mark else "?"
+                raise ContractError(f"{name}:{line}: {fault}")
 
 
 def parse(text: str | bytes, name: str) -> Json:
@@ -220,6 +242,16 @@ def value_at(node: Json, place: Sequence[str | int]) -> Json:
         except (TypeError, IndexError):
             raise KeyError(step) from None
     return node
+
+
+def containers(data: Json) -> Iterator[Json]:
+    """Every object and list in data, itself first; behind aliases without an end too."""
+    pending = [data]
+    while pending:
+        node = pending.pop()
+        yield node
+        inner = node.values() if isinstance(node, dict) else node
+        pending += [child for child in inner if isinstance(child, (dict, list))]
 
 
 def nodes(data: Json, without: Collection[str] = ()) -> Iterator[tuple[Place, Json]]:

@@ -9,18 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..contract.formats import READ, Formats
-from ..contract.schema import Schemas
-from ..contract.source import fixture, json_path, line_in, parse, parse_bounded, read_text
+from ..contract.schema import MOST_EXPLAINED, Schemas
+from ..contract.source import (
+    MOST_BYTES,
+    containers,
+    fixture,
+    json_path,
+    line_in,
+    parse,
+    parse_bounded,
+    read_text,
+)
 from ..core.problem import UnusableInput
-from ..core.record import Body, without
+from ..core.record import Body, has_more_values, without
 from ..core.shipped import FIXTURES
 
 MOST = 1_000_000  # orders, and customers
+_MOST_ERRORS = 10  # that are named at once
 
 
 class Scenario(NamedTuple):
@@ -185,7 +195,12 @@ def parse_node(text: str, file: str, shape: str, *, is_users: bool = False) -> N
     """
     value = parse_bounded(text, file) if is_users else parse(text, file)
     root = Node(value, file, text)
-    _refuse(root, _shapes().component(shape, request=True).iter_errors(value))
+    if is_users and sum(map(_length, containers([value]))) > MOST_BYTES:
+        raise root.fail(f"writes out more than {MOST_BYTES:,} characters")
+    schema = _shapes().component(shape, request=True)
+    if is_users and has_more_values(value, MOST_EXPLAINED) and not schema.is_valid(value):
+        raise root.fail(f"is no {shape}, and has more than {MOST_EXPLAINED:,} values: try a part")
+    _refuse(root, schema.iter_errors(value))
     return root
 
 
@@ -199,11 +214,11 @@ def check_request(schemas: Schemas, name: str, body: Body, node: Node) -> None:
 
 
 def _refuse(node: Node, errors: Iterable[Any], by: str = "") -> None:
-    """Raises ScenarioError with all errors in the value of a node, a line for each, if there
-    are any.
+    """Raises ScenarioError with the first errors in the value of a node, a line for each, if there
+    are any: to find a line, the whole text is read.
     """
     lines: dict[str, None] = {}
-    for error in errors:
+    for error in islice(errors, _MOST_ERRORS):
         place, nearest = node, _nearest(error)
         for step in nearest.instance_path:
             place = place[step]
@@ -226,6 +241,12 @@ def _reason(error: Any) -> str:
         choices = ", ".join(map(str, error.kind.options)).replace("None", "null")
         return f"{error.instance!r} is not one of {choices}"
     return str(error.message[:300])
+
+
+def _length(value: Any) -> float:
+    """How many characters a value is written out to, if `expand` does so."""
+    length = value.get("length") if isinstance(value, dict) and "repeat" in value else 0
+    return min(max(0, length), 100_000) if isinstance(length, (int, float)) else 0
 
 
 def expand(node: Node) -> Any:
