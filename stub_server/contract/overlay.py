@@ -135,11 +135,8 @@ class Overlays:
 
 def _actions(file: Path) -> list[Json]:
     overlay = parse_bounded(read_text(file, str(file)), str(file))
-    faults = []
-    for fault in misshapen(overlay, "overlay.yaml"):
-        faults.append(f"{file}:{line_of(file, list(fault.place)) or '?'}: {fault}")
-    if faults:
-        raise ContractError("\n".join(faults))
+    for fault in misshapen(overlay, "overlay.yaml"):  # the first: a line is found by reading all
+        raise ContractError(f"{file}:{line_of(file, list(fault.place)) or '?'}: {fault}")
     actions: list[Json] = overlay["actions"]
     return actions
 
