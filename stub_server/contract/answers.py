@@ -2,12 +2,13 @@
 of refusals.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from ..core.record import without
 from .document import JSON, Document
 from .source import JsonObject, operations_in
 
-_OF_EXAMPLE = frozenset(("summary", "message", "details"))
+_OF_EXAMPLE = ("summary", "message", "details")
 REQUEST_ID = "req_01JDM4Z7Q8N3V5X2K9T6B1C0FH"
 """The request that every example of a refusal answers."""
 
@@ -18,55 +19,56 @@ def complete_answers(document: JsonObject) -> None:
 
     Both members of the document are removed, and `x-examples` of its answers.
     """
-    answers: dict[int, JsonObject] = {}  # one that several operations share comes once
-    headers = document.pop("x-headers", {})
+    headers, known = document.pop("x-headers", {}), document.pop("x-refusals", None)
+    examples: JsonObject = {}
     for status, response in _answers(document):
         common = headers.get("default", {})
         if status < "300":
             common = common | headers.get("2XX", {})
         response["headers"] = common | response.get("headers", {})
-        answers[id(response)] = response
-    if "x-refusals" in document:
-        _write_refusals(document, answers.values())
+        if known is not None:
+            _write_refusals(response, known, examples)
+    if known is not None:
+        schema = document["components"]["schemas"]["ErrorCode"]
+        schema["enum"], schema["x-rules"] = list(known["codes"]), {}
+        for code, refusal in known["codes"].items():
+            if "kind" in refusal:
+                schema["x-rules"][code] = without(refusal, *_OF_EXAMPLE)
+        examples |= document["components"].get("examples", {})
+        document["components"]["examples"] = dict(sorted(examples.items()))
 
 
-def _write_refusals(document: JsonObject, answers: Iterable[JsonObject]) -> None:
-    """Write the codes of refusals, and an example of each code into the answers that have it."""
-    known = document.pop("x-refusals")
-    schema = document["components"]["schemas"]["ErrorCode"]
-    schema["enum"], rules = list(known["codes"]), {}
-    for code, refusal in known["codes"].items():
-        if "kind" in refusal:
-            rules[code] = {name: refusal[name] for name in refusal if name not in _OF_EXAMPLE}
-    schema["x-rules"] = rules
-    examples = document["components"].setdefault("examples", {})
-    for response in answers:
-        own, named = response.pop("x-examples", {}), {}
-        for code in response.get("x-codes", ()):
-            refusal = known["codes"].get(code, {})
-            if code in own:
-                named[code] = _example(code, refusal | own[code])
-            elif "message" in refusal:
-                component = code.title().replace("_", "")
-                examples[component] = _example(code, refusal)
-                named[code] = {"$ref": f"#/components/examples/{component}"}
-        if named:
-            response["content"] = {JSON: {"schema": known["schema"], "examples": named}}
-    document["components"]["examples"] = dict(sorted(examples.items()))
+def _write_refusals(response: JsonObject, known: JsonObject, examples: JsonObject) -> None:
+    """Write an example of each code of an answer into it; those that answers share go
+    to `examples`.
+    """
+    own, named = response.pop("x-examples", {}), {}
+    for code in response.get("x-codes", ()):
+        refusal = known["codes"].get(code, {})
+        if code in own:
+            named[code] = _example(code, refusal | own[code])
+        elif "message" in refusal:
+            component = code.title().replace("_", "")
+            examples[component] = _example(code, refusal)
+            named[code] = {"$ref": f"#/components/examples/{component}"}
+    if named:
+        response["content"] = {JSON: {"schema": known["schema"], "examples": named}}
 
 
 def _answers(document: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """Each answer of the server and of an operation that has a status, with it.
 
-    One that several share comes for each.
+    One that several share comes once.
     """
-    resolve = Document(document).resolve
-    for status, response in document.get("x-server-answers", {}).items():
-        yield status, resolve(response)
+    resolve, seen = Document(document).resolve, set[int]()
+    answers = [*document.get("x-server-answers", {}).items()]
     for _, _, operation in operations_in(document):
-        for status, response in operation["responses"].items():
-            if status != "default":
-                yield status, resolve(response)
+        answers += operation["responses"].items()
+    for status, node in answers:
+        response = resolve(node)
+        if status != "default" and id(response) not in seen:
+            seen.add(id(response))
+            yield status, response
 
 
 def _example(code: str, refusal: JsonObject) -> JsonObject:

@@ -45,12 +45,12 @@ _MOST_SHOWN = 12
 def assumptions_of(document: Document) -> Body:
     """The report of `/_sandbox/assumptions`."""
     using: dict[str, list[str]] = {}
-    schemas = document.raw["components"]["schemas"]
+    components = document.raw["components"]
     for operation in document.operations.values():
-        for name in needed(operation.schemas, schemas):
+        for name in needed(operation.schemas, components).get("schemas", ()):
             using.setdefault(name, []).append(operation.id)
     found = list(_operations(document))
-    for name, schema in schemas.items():
+    for name, schema in components["schemas"].items():
         for entry in _schema(name, schema, document):
             found.append(entry | {"operations": using.get(name, [])})
     found += _contradictions(document)

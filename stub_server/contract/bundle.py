@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from glob import escape, glob
 from hashlib import blake2b
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -22,15 +21,14 @@ from .checks import shape_faults
 from .document import Document
 from .generated import Names, generate
 from .overlay import Overlays
+from .schema import needed
 from .source import (
     ContractError,
     Json,
     JsonObject,
     error_at,
-    line_of,
     nodes,
     operations_in,
-    path_to,
     read,
     unescaped,
     value_at,
@@ -114,14 +112,11 @@ def _head(sources: bytes, cached: bytes) -> bytes:
 def _digest(folder: Path) -> bytes:
     """Of the files of a contract, and of the code that bundles them."""
     digest = blake2b()
-    for root, suffix in ((folder, ".yaml"), (Path(__file__).parent, ".py")):
-        for path in sorted(
-            glob(f"{escape(str(root))}/**/*{suffix}", recursive=True, include_hidden=True)
-        ):
-            digest.update(f"\n{path}\n".encode())
-            # if it is needed, bundling rejects it
-            with suppress(OSError), open(path, "rb") as file:
-                digest.update(blake2b(file.read()).digest())
+    for path in sorted([*folder.rglob("*.yaml"), *Path(__file__).parent.rglob("*.py")]):
+        digest.update(f"\n{path}\n".encode())
+        # if it is needed, bundling rejects it
+        with suppress(OSError):
+            digest.update(blake2b(path.read_bytes()).digest())
     return digest.digest()
 
 
@@ -139,89 +134,68 @@ def bundled(entry: Path, read_once: Callable[[Path], Json]) -> JsonObject:
     """The files of a contract as one document, which shares no data with what
     `read_once` returns.
     """
-    bundler = _Bundler(entry.resolve(), read_once)
-    data = read_once(bundler.entry)
-    if not isinstance(data, dict) or "paths" not in data:
-        raise ContractError(f"{bundler.entry}: not an OpenAPI document (no paths)")
-    document: JsonObject = bundler.walk(data, bundler.entry)
+    written = _in_place(read_once(entry), entry, read_once)
+    if not isinstance(written, dict) or "paths" not in written:
+        raise ContractError(f"{entry}: not an OpenAPI document (no paths)")
+    document: JsonObject = written
     for events in document.pop("x-webhook-files", ()):  # each file has those of one resource
         document.setdefault("x-webhooks", {}).update(events)
     components = document.setdefault("components", {})
+    folder, known = entry.parent / "components", dict[str, JsonObject]()
+    for file in folder.rglob("*.yaml"):
+        # of `components/headers.yaml` and `components/schemas/plans.yaml`
+        kind = file.relative_to(folder).parts[0].removesuffix(".yaml")
+        known.setdefault(kind, {}).update(_in_place(read_once(file), file, read_once))
+    used = needed(document, known)
     for kind in KINDS:
-        if kind in bundler.components:
-            components[kind] = dict(sorted(bundler.components[kind].items()))
+        if kind in used:
+            components[kind] = dict(sorted(used[kind].items()))
+    for error in _broken_references(document):
+        raise error
     _merge_parameters(document)
     complete_answers(document)
     return document
 
 
-class _Bundler:
-    """Bundles one document, and collects the components that it refers to."""
-
-    def __init__(self, entry: Path, reader: Callable[[Path], Json]) -> None:
-        self.entry, self.read = entry, reader
-        self.components: dict[str, JsonObject] = {}
-
-    def walk(self, node: Json, file: Path) -> Json:
-        """A node of a file with its references followed: to components, or to what is
-        written in place.
-        """
-        if isinstance(node, dict):
-            if isinstance(node.get("$ref"), str):
-                return self._follow(node, file)
-            return {key: self.walk(value, file) for key, value in node.items()}
-        if isinstance(node, list):
-            return [self.walk(value, file) for value in node]
+def _in_place(node: Json, file: Path, read_once: Callable[[Path], Json]) -> Json:
+    """A node of a file with what it refers to in place of its references, but for those to
+    components.
+    """
+    if isinstance(node, list):
+        return [_in_place(value, file, read_once) for value in node]
+    if not isinstance(node, dict):
         return node
-
-    def _follow(self, node: JsonObject, file: Path) -> Json:
-        if node["$ref"].startswith("#/components/securitySchemes/"):
-            return {"$ref": node["$ref"]}
-        value, target, steps = self._pointed(node, file)
-        folder, *below = target.relative_to(self.entry.parent).parts
-        if folder != "components" or len(steps) != 1:
-            return self.walk(value, target)
-        # of `components/headers.yaml` and `components/schemas/plans.yaml`
-        kind = below[0].removesuffix(".yaml")
-        known = self.components.setdefault(kind, {})
-        if steps[0] not in known:
-            known[steps[0]] = {}  # placeholder while a recursive schema refers to itself
-            known[steps[0]] = self.walk(value, target)
-        return {"$ref": f"#/components/{kind}/{steps[0]}"}
-
-    def _pointed(self, node: JsonObject, file: Path) -> tuple[Json, Path, list[str]]:
-        """The value that a reference leads to, its file, and the steps to it in the file."""
-        name, _, fragment = str(node["$ref"]).partition("#")
-        target, folder = file, self.entry.parent
-        if name:
-            target = Path(os.path.normpath(file.parent / name))
-        with suppress(KeyError):
-            if target.is_relative_to(folder) and target.is_file():
-                steps = [step for step in unescaped(fragment) if step]
-                return value_at(self.read(target), steps), target, steps
-        line = line_of(file, [*(path_to(node, self.read(file)) or ()), "$ref"]) or "?"
-        raise ContractError(f"{file}:{line}: {node['$ref']} leads to nothing in {folder.name}/")
+    name, _, pointer = str(node.get("$ref", "#/components/")).partition("#")
+    if not name and pointer.startswith("/components/"):
+        return {key: _in_place(value, file, read_once) for key, value in node.items()}
+    target = file
+    if name:
+        target = Path(os.path.normpath(file.parent / name))
+    try:
+        found = value_at(read_once(target), unescaped(pointer))
+    except KeyError:
+        raise ContractError(f"{file}: {node['$ref']} leads to nothing") from None
+    return _in_place(found, target, read_once)
 
 
 def _merge_parameters(document: JsonObject) -> None:
-    """Move the parameters of paths into their operations, so that each has all of its own."""
+    """Move the parameters of paths into their operations, so that each has all of its own.
+
+    One of an operation replaces that of the path with its place and name.
+    """
     resolve = Document(document).resolve
     common = {path: item.pop("parameters", []) for path, item in document["paths"].items()}
     for path, _, operation in operations_in(document):
         if common[path]:
-            own = operation.get("parameters", [])
-            named = [_name_of(resolve(each)) for each in own]
-            kept = [each for each in common[path] if _name_of(resolve(each)) not in named]
-            operation["parameters"] = kept + own
-
-
-def _name_of(parameter: Json) -> tuple[Json, Json]:
-    """What tells a parameter from others of its operation: where it is, and its name."""
-    return parameter.get("in"), parameter.get("name")
+            merged = {}
+            for node in (*common[path], *operation.get("parameters", ())):
+                about = resolve(node)
+                merged[about.get("in"), about.get("name")] = node
+            operation["parameters"] = [*merged.values()]
 
 
 def _broken_references(document: JsonObject) -> Iterator[ContractError]:
-    """The references of the document that have no target: an overlay can break one."""
+    """The references of the document that have no target."""
     for at, node in nodes(document):
         met: set[str] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):

@@ -56,23 +56,25 @@ def _openapi(document: Document) -> Faults:
         yield error_at(place, error.message[:400])
 
 
+def misshapen(data: Json, shape: str) -> Faults:
+    """What of some data has another shape than a file beside this one says."""
+    from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
+    from jsonschema.exceptions import best_match
+
+    for error in Draft4Validator(read(Path(__file__).with_name(shape))).iter_errors(data):
+        nearest = best_match([error]) or error
+        reason = f"{nearest.message[:400]}: {nearest.schema.get('description', '')}"
+        yield error_at(list(nearest.absolute_path), reason.removesuffix(": "))
+
+
 def shape_faults(raw: Json, shipped: Json) -> Faults:
     """What the extension tables of a document have in another shape than `extensions.yaml` says, or
     lack altogether.
 
     Nothing is generated from them before.
     """
-    from jsonschema import Draft4Validator  # slow to import, and only needed with overlays
-    from jsonschema.exceptions import best_match
-
-    tables = Draft4Validator(read(Path(__file__).with_name("extensions.yaml")))
-    found = [*tables.iter_errors(raw)]
-    for error in found:
-        nearest = best_match([error]) or error
-        reason = f"{nearest.message[:400]}: {nearest.schema.get('description', '')}".removesuffix(
-            ": "
-        )
-        yield error_at(list(nearest.absolute_path), reason)
+    found = [*misshapen(raw, "extensions.yaml")]
+    yield from found
     if found:
         return
     schemas = raw["components"]["schemas"]
@@ -85,18 +87,6 @@ def shape_faults(raw: Json, shipped: Json) -> Faults:
 
 # -- the tables, each against the others
 
-
-def _tables(document: Document) -> Faults:
-    yield from _operations(document)
-    for lifecycle in document.lifecycles.values():
-        yield from _states(document, lifecycle)
-        yield from _moves(lifecycle)
-    if "x-names-from" not in document.raw:  # else the events are described in another document
-        for name in document.events:
-            yield from _payload(document, name)
-        yield from _events(document)
-
-
 _IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"
 _IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-webhooks"
 _IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
@@ -104,6 +94,22 @@ _STATE_NEEDED = (
     "the rules of the server need the state {}: keep it, without moves if it never occurs"
 )
 _SET_NEEDED = "the rules of the server need the set {}: keep it, empty if it has no state"
+_KEY_NEEDED = "the server finds records of {} by {}: keep its unique key as it is"
+
+
+def _tables(document: Document) -> Faults:
+    scopes = {scope["name"] for scope in document.scopes}
+    for operation in document.operations.values():
+        place = [*operation.at, "x-scopes"]
+        yield from _unknown(sorted(operation.scopes), scopes, place, _IN_SCOPES)
+        if 204 in operation.responses and operation.responses[204].media:
+            place = [*operation.at, "responses", "204", "content"]
+            yield error_at(place, "a 204 has no content: take it out")
+    for lifecycle in document.lifecycles.values():
+        yield from _states(document, lifecycle)
+        yield from _moves(document, lifecycle)
+    for name in document.events:
+        yield from _payload(document, name)
 
 
 def _unknown(names: Iterable[str], known: Container[str], place: Place, reason: str) -> Faults:
@@ -113,59 +119,40 @@ def _unknown(names: Iterable[str], known: Container[str], place: Place, reason: 
             yield error_at(place, reason.format(name))
 
 
-def _operations(document: Document) -> Faults:
-    scopes = {scope["name"] for scope in document.scopes}
-    for operation in document.operations.values():
-        place = [*operation.at, "x-scopes"]
-        yield from _unknown(sorted(operation.scopes), scopes, place, _IN_SCOPES)
-        if 204 in operation.responses and operation.responses[204].media:
-            yield error_at(
-                [*operation.at, "responses", "204", "content"], "a 204 has no content: take it out"
-            )
-
-
 def _states(document: Document, lifecycle: Lifecycle) -> Faults:
-    place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle"]
-    field = document.resolve(
-        document.schema(lifecycle.resource).get("properties", {}).get(lifecycle.field)
-    )
+    resource, member, known = lifecycle.resource, lifecycle.field, set(lifecycle.states)
+    field = document.resolve(document.schema(resource).get("properties", {}).get(member))
     if field is None:
-        yield error_at(
-            [*place, "field"],
-            f"{lifecycle.resource} has no member {lifecycle.field}: name one that it has",
-        )
+        reason = f"{resource} has no member {member}: name one that it has"
+        yield error_at([*lifecycle.at, "field"], reason)
     elif "enum" in field:
         enum = {str(value) for value in field["enum"] if value is not None}
-        for name in sorted(enum ^ set(lifecycle.states)):
-            where = f"the enum of {lifecycle.field}" if name in enum else "states"
-            yield error_at(
-                [*place, "states"], f"{name} is in {where} only: put it into both, or into neither"
-            )
+        for name in sorted(enum ^ known):
+            where = f"the enum of {member}" if name in enum else "states"
+            reason = f"{name} is in {where} only: put it into both, or into neither"
+            yield error_at([*lifecycle.at, "states"], reason)
     for name, states in lifecycle.sets.items():
         for number, state in enumerate(states):
-            at: Place = [*place, "sets", name, number]
-            yield from _unknown([state], lifecycle.states, at, _IN_STATES)
+            yield from _unknown([state], known, [*lifecycle.at, "sets", name, number], _IN_STATES)
 
 
-def _moves(lifecycle: Lifecycle) -> Faults:
+def _moves(document: Document, lifecycle: Lifecycle) -> Faults:
     for number, move in enumerate(lifecycle.moves):
-        place: Place = ["components", "schemas", lifecycle.resource, "x-lifecycle", "moves", number]
-        states = lifecycle.states
+        place, states = [*lifecycle.at, "moves", number], lifecycle.states
         yield from _unknown([move.from_], (*states, "new"), [*place, "from"], _IN_STATES)
         yield from _unknown([move.to], (*states, "deleted"), [*place, "to"], _IN_STATES)
+        if "x-names-from" not in document.raw:  # else another document describes the events
+            yield from _unknown(move.events, document.events, place, _IN_EVENTS)
 
 
 def _payload(document: Document, name: str) -> Faults:
     """A payload holds the resource under its key, and has such an example."""
     event = document.events[name]
     post: Place = ["x-webhooks", name, "post"]
-    key, body = event["payload_key"], document.resolve(event["schema"])
-    data = document.resolve(body.get("properties", {}).get("data")) or {}
-    if key not in data.get("properties", {}):
-        yield error_at(
-            [*post, "x-payload-key"],
-            f"data of the payload has no member {key}: name one that it has",
-        )
+    key = event["payload_key"]
+    if key not in document.schema_at(event["schema"], ["data"]).get("properties", {}):
+        reason = f"data of the payload has no member {key}: name one that it has"
+        yield error_at([*post, "x-payload-key"], reason)
     example = event["example"]["data"].get(key)
     if not isinstance(example, dict) or (
         event["record"] and not isinstance(example.get("id"), str)
@@ -174,101 +161,70 @@ def _payload(document: Document, name: str) -> Faults:
         yield error_at(place, f"data.{key} must be an example of the resource, with its id")
 
 
-def _events(document: Document) -> Faults:
-    """Every event that a move names is described."""
-    for name, lifecycle in document.lifecycles.items():
-        for number, move in enumerate(lifecycle.moves):
-            place: Place = ["components", "schemas", name, "x-lifecycle", "moves", number]
-            yield from _unknown(move.events, document.events, place, _IN_EVENTS)
-
-
 # -- what the rules need of the shipped contract
 
 
 def _needs(document: Document, shipped: Document) -> Faults:
-    yield from _needed_states(document, shipped)
-    yield from _needed_keys(document, shipped)
-    yield from _new_keys(document, shipped)
-    for old in shipped.operations.values():
-        if old.id in document.operations:
-            yield from _served(document.operations[old.id], old)
-
-
-def _needed_states(document: Document, shipped: Document) -> Faults:
-    """States, sets of states, and the member that holds the state."""
     for name, old in shipped.lifecycles.items():
-        place: Place = ["components", "schemas", name, "x-lifecycle"]
         new = document.lifecycles[name]
         if new.field != old.field:
-            yield error_at(
-                [*place, "field"], f"the server stores the state in {old.field}: do not change it"
-            )
-        yield from _unknown(old.states, new.states, [*place, "states"], _STATE_NEEDED)
-        yield from _unknown(old.sets, new.sets, [*place, "sets"], _SET_NEEDED)
+            reason = f"the server stores the state in {old.field}: do not change it"
+            yield error_at([*new.at, "field"], reason)
+        yield from _unknown(old.states, new.states, [*new.at, "states"], _STATE_NEEDED)
+        yield from _unknown(old.sets, new.sets, [*new.at, "sets"], _SET_NEEDED)
+    for name in {**shipped.unique, **document.unique}:
+        yield from _keys(document, shipped, name)
+    for operation in shipped.operations.values():
+        if operation.id in document.operations:
+            yield from _served(document.operations[operation.id], operation)
 
 
-def _needed_keys(document: Document, shipped: Document) -> Faults:
-    """Unique keys by which the server finds records."""
-    for name, keys in shipped.unique.items():
-        kept = {key.name: key for key in document.unique.get(name, ())}
-        for old in keys:
-            is_needed = old.code is None or (name, old.name) == ("Customer", "document")
-            key = kept.get(old.name)
-            if is_needed and (key is None or key._replace(code=old.code) != old):
-                reason = (
-                    f"the server finds records of {name} by {old.name}: keep its unique key as"
-                    " it is"
-                )
-                yield error_at(["components", "schemas", name, "x-unique"], reason)
+def _keys(document: Document, shipped: Document, name: str) -> Faults:
+    """Unique keys by which the server finds records are as they were; a new one can be refused."""
+    place: Place = ["components", "schemas", name, "x-unique"]
+    old, new = shipped.unique.get(name, ()), document.unique.get(name, ())
+    for key in old:
+        is_fixed = key.code is None or (name, key.name) == ("Customer", "document")
+        if is_fixed and key not in [each._replace(code=key.code) for each in new]:
+            yield error_at(place, _KEY_NEEDED.format(name, key.name))
+    for number, key in enumerate(new):
+        if key not in old:
+            yield from _new_key(document, shipped, name, key, [*place, number])
 
 
-def _new_keys(document: Document, shipped: Document) -> Faults:
+def _new_key(
+    document: Document, shipped: Document, name: str, key: UniqueKey, place: Place
+) -> Faults:
     """A new unique key is of texts that a request chooses, and has a code that an
     operation lists.
     """
     refusing = sorted(name for name, keys in shipped.unique.items() if _have_codes(keys))
-    listed = _codes_of_conflicts(document)
-    for name, keys in document.unique.items():
-        for number, key in enumerate(keys):
-            if key in shipped.unique.get(name, ()):
-                continue
-            place: Place = ["components", "schemas", name, "x-unique", number]
-            if name not in refusing:
-                yield error_at(
-                    place, f"x-unique has no effect here, only in {', '.join(refusing)}: remove it"
-                )
-                continue
-            if key.code not in listed:
-                reason = f"no operation refuses with {key.code}: list it in x-codes of a 409"
-                yield error_at([*place, "code"], reason)
-            for member in _not_chosen(document, name, key):
-                yield error_at(
-                    place, f"a request to create a {name} has no text {member}: take it out"
-                )
-
-
-def _not_chosen(document: Document, name: str, key: UniqueKey) -> Iterator[str]:
-    """The members of a unique key that are no texts of a request to create a record."""
+    if name not in refusing:
+        reason = f"x-unique has no effect here, only in {', '.join(refusing)}: remove it"
+        yield error_at(place, reason)
+        return
+    if key.code not in _codes_of_conflicts(document):
+        reason = f"no operation refuses with {key.code}: list it in x-codes of a 409"
+        yield error_at([*place, "code"], reason)
     create = document.operations.get(f"create{name}")
-    asked = {}
-    if create is not None:
-        asked = document.resolve(create.body or {}).get("properties", {})
-    for member in (*key.members, key.scope):
-        schema = document.resolve(asked.get(member, {}))
-        if member is not None and (schema.get("type") != "string" or "enum" in schema):
-            yield member
+    asked = {} if create is None else create.body or {}
+    for member in filter(None, (*key.members, key.scope)):
+        schema = document.schema_at(asked, [member])
+        if schema.get("type") != "string" or "enum" in schema:
+            reason = f"a request to create a {name} has no text {member}: take it out"
+            yield error_at(place, reason)
+
+
+def _have_codes(keys: Iterable[UniqueKey]) -> bool:
+    return any(key.code for key in keys)
 
 
 def _codes_of_conflicts(document: Document) -> set[str]:
     found: set[str] = set()
     for operation in document.operations.values():
         if 409 in operation.responses:
-            found |= {*operation.responses[409].codes}
+            found.update(operation.responses[409].codes)
     return found
-
-
-def _have_codes(keys: Iterable[UniqueKey]) -> bool:
-    return any(key.code for key in keys)
 
 
 def _served(new: Operation, old: Operation) -> Faults:

@@ -318,10 +318,8 @@ class Document:
         """The schema's name of the record under a key of a payload's data; None if there
         is no record.
         """
-        data = self.resolve(self.resolve(payload).get("properties", {}).get("data")) or {}
-        return (
-            str(data.get("properties", {}).get(key, {}).get("$ref", "")).rpartition("/")[2] or None
-        )
+        members = self.schema_at(payload, ["data"]).get("properties", {})
+        return str(members.get(key, {}).get("$ref", "")).rpartition("/")[2] or None
 
     @cached_property
     def scopes(self) -> list[Json]:

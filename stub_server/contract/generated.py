@@ -29,29 +29,29 @@ class Names:
 
     def __init__(self, document: JsonObject) -> None:
         self.lifecycles: JsonObject = {}
+        self.payloads: dict[str, str] = {}
+        self.lists: Lists = {}
         for name, schema in document["components"].get("schemas", {}).items():
+            self.lists[f"payload_events:{name}"] = []
             if "x-lifecycle" in schema:
                 self.lifecycles[name] = schema["x-lifecycle"]
-        self.payloads: dict[str, str] = {}
+                for kind, names in _of_states(schema["x-lifecycle"]).items():
+                    self.lists[f"{kind}:{name}"] = [*dict.fromkeys(names)]
         for name, item in document.get("x-webhooks", {}).items():
             media = item["post"]["requestBody"]["content"]["application/json"]
             self.payloads[name] = media["schema"]["$ref"]
+            schema = self.payloads[name].rpartition("/")[2]
+            self.lists.setdefault(f"payload_events:{schema}", []).append(name)
         self.emitted_by = _emitted_by(document)
-        self._lists = _of_events([*self.payloads]) | _of_scopes(document.get("x-scopes", ()))
+        self.lists |= _of_events([*self.payloads]) | _of_scopes(document.get("x-scopes", ()))
         operations = [raw for _, _, raw in operations_in(document) if isinstance(raw, dict)]
-        self._lists["operations"] = [each["operationId"] for each in operations if ID in each]
-        for name, lifecycle in self.lifecycles.items():
-            for kind, names in _of_states(lifecycle).items():
-                self._lists[f"{kind}:{name}"] = [*dict.fromkeys(names)]
+        self.lists["operations"] = [each[ID] for each in operations if ID in each]
 
-    def of(self, at: Place, source: Json) -> list[str]:
+    def of(self, source: Json, at: Place) -> list[str]:
         """The names for the schema at a place. Raises ContractError for an unknown source."""
-        if source == "payload_events":
-            reference = f"#/components/schemas/{at[2]}"
-            return [name for name, payload in self.payloads.items() if payload == reference]
-        if not isinstance(source, str) or source not in self._lists:
+        if str(source) not in self.lists:
             raise error_at([*at, SOURCE], f"there is no list of names {source!r}")
-        return [*self._lists[source]]  # an overlay may change it in one place only
+        return [*self.lists[str(source)]]  # an overlay may change it in one place only
 
 
 def _of_events(events: list[str]) -> Lists:
@@ -93,20 +93,28 @@ def generate(document: JsonObject, names: Names, shipped: JsonObject | None = No
     """
     _write_events(document, names)
     for at, schema in [*nodes(document, ("example", "examples"))]:
-        if isinstance(schema, dict) and SOURCE in schema:
-            enum = names.of(at, schema[SOURCE])
-            if enum or schema[SOURCE] != "payload_events":
-                _write(document, at, "enum", enum, shipped)
+        if not isinstance(schema, dict):
+            continue
+        if SOURCE in schema:
+            enum = names.of(schema[SOURCE], at)
+            if enum or not str(schema[SOURCE]).startswith("payload_events"):
+                _write(schema, "enum", enum, at, shipped)
             else:  # no event has this payload, and an empty enum is not valid
                 schema.pop("enum", None)
-    for name, schema in document["components"].get("schemas", {}).items():
         if PAYLOADS in schema and names.payloads:
-            at = ["components", "schemas", name]
-            references = dict.fromkeys(names.payloads.values())
-            choices = [{"$ref": reference} for reference in references]
-            _write(document, at, "oneOf", choices, shipped)
+            choices = [{"$ref": payload} for payload in dict.fromkeys(names.payloads.values())]
+            _write(schema, "oneOf", choices, at, shipped)
             by_type = {"propertyName": "type", "mapping": names.payloads}
-            _write(document, at, "discriminator", by_type, shipped)
+            _write(schema, "discriminator", by_type, at, shipped)
+
+
+def _write(node: JsonObject, key: str, made: Json, at: Place, shipped: Json) -> None:
+    """Write a member of the object at a place, unless an overlay has written it."""
+    old: JsonObject = {}
+    with suppress(KeyError):
+        old = value_at(shipped, at)
+    if shipped is None or node.get(key) == old.get(key):
+        node[key] = made
 
 
 def _write_events(document: JsonObject, names: Names) -> None:
@@ -147,12 +155,3 @@ def _in_order(names: Iterable[str]) -> list[str]:
 def _moves(document: JsonObject) -> Iterator[Json]:
     for schema in document["components"].get("schemas", {}).values():
         yield from schema.get("x-lifecycle", {}).get("moves", ())
-
-
-def _write(document: Json, at: Place, key: str, made: Json, shipped: Json) -> None:
-    """Write a member of an object, unless an overlay has written it."""
-    node, old = value_at(document, at), {}
-    with suppress(KeyError):
-        old = value_at(shipped, at)
-    if shipped is None or node.get(key) == old.get(key):
-        node[key] = made

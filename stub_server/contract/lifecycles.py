@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .source import Json
+from .source import Json, Place
 
 Names = tuple[str, ...]
 """Of states, events, operations or codes, in the order of the contract."""
@@ -37,6 +37,11 @@ class Lifecycle:
     moves: tuple[Move, ...]
     sets: Mapping[str, Names]
 
+    @property
+    def at(self) -> Place:
+        """Its place in the document."""
+        return ["components", "schemas", self.resource, "x-lifecycle"]
+
     def find(self, from_: str, to: str, name: str | None = None) -> Move | None:
         """The move of this name between two states, or the first one without `name`.
 
@@ -61,10 +66,8 @@ def lifecycle_of(resource: str, raw: Json) -> Lifecycle:
     """The lifecycle of a resource, as `x-lifecycle` has it."""
     moves = []
     for move in raw["moves"]:
-        events = [*move.get("also", ())]
-        if move.get("event"):
-            events.insert(0, move["event"])
+        events = (*filter(None, [move.get("event")]), *move.get("also", ()))
         by, name, control = tuple(move.get("by", ())), move.get("name"), move.get("control")
-        moves.append(Move(move["from"], move["to"], tuple(events), by, name, control))
+        moves.append(Move(move["from"], move["to"], events, by, name, control))
     sets = {key: tuple(states) for key, states in raw.get("sets", {}).items()}
     return Lifecycle(resource, raw["field"], tuple(raw["states"]), tuple(moves), sets)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from .checks import misshapen
 from .source import (
     MOST_NODES,
     ContractError,
@@ -75,7 +76,6 @@ class Overlays:
 
     def _act(self, action: Json) -> list[Location]:
         """Apply an action; returns the places that it changed. Raises ContractError."""
-        _check_action(action)
         target = action["target"]
         places = _find(self._document, target)
         if not places:
@@ -135,13 +135,9 @@ class Overlays:
 
 def _actions(file: Path) -> list[Json]:
     overlay = parse_bounded(read_text(file, str(file)), str(file))
-    if not isinstance(overlay, dict) or not str(overlay.get("overlay", "")).startswith(
-        ("1.0", "1.1")
-    ):
-        raise ContractError(f"{file}: not an OpenAPI Overlay: it must begin with `overlay: 1.0.0`")
-    actions = overlay.get("actions")
-    if not isinstance(actions, list) or not actions:
-        raise ContractError(f"{file}: an overlay needs a list of actions")
+    for fault in misshapen(overlay, "overlay.yaml"):  # the first: a line is found by reading all
+        raise ContractError(f"{file}:{line_of(file, list(fault.place)) or '?'}: {fault}")
+    actions: list[Json] = overlay["actions"]
     return actions
 
 
@@ -156,7 +152,6 @@ def _leaves(place: Location, change: Json) -> Iterator[Location]:
 
 _POINTER = re.compile(r"#(/[^\s'\",]+)")
 _LONGEST_PATH = 1_000  # characters: each step of a path is a call within that of the step before it
-_KEYS = {"target", "description", "update", "remove", "copy"}
 
 
 def _moved(document: JsonObject, target: str) -> str:
@@ -165,17 +160,6 @@ def _moved(document: JsonObject, target: str) -> str:
         if target.startswith(old):
             return f": it is {new}{target.removeprefix(old)} now"
     return ""
-
-
-def _check_action(action: Json) -> None:
-    """Check the members of an action. Raises ContractError."""
-    if not isinstance(action, dict) or not isinstance(action.get("target"), str):
-        raise ContractError("an action needs a target (JSONPath)")
-    for key in sorted(action):
-        if key not in _KEYS and not key.startswith("x-"):
-            raise ContractError(f"an action has no {key!r}; it knows {', '.join(sorted(_KEYS))}")
-    if action.get("remove") is not True and "copy" not in action and "update" not in action:
-        raise ContractError("an action needs update, copy or remove")
 
 
 def _remove(document: JsonObject, places: Sequence[Location]) -> None:

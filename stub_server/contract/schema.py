@@ -8,7 +8,7 @@ import jsonschema_rs
 
 from ..core.record import has_more_values
 from .formats import STRICT, UUID, Format, Formats
-from .source import Json, JsonObject, nodes
+from .source import Json, JsonObject, nodes, unescaped
 
 LONGEST_KEY = 64  # characters
 # values of what an error is explained of: that copies them all, and blocks every request
@@ -91,7 +91,7 @@ class Schemas:
     def compile(self, schema: Json, *, request: bool) -> "Validator":
         """A validator for a schema of the document."""
         root = translate(schema, self._raw)
-        components = {"schemas": needed(root, self._translated)}  # a validator contains only these
+        components = needed(root, {"schemas": self._translated})  # a validator contains only these
         formats = self._formats.requests if request else self._formats.responses
         return Validator({"$schema": _DRAFT4, "allOf": [root], "components": components}, formats)
 
@@ -142,16 +142,19 @@ def described(error: jsonschema_rs.ValidationError) -> str:
     return f"{where[:200]}: {error.message[:300]}"
 
 
-def needed(schema: Json, named: JsonObject) -> JsonObject:
-    """The named schemas that a schema refers to, with those that these refer to."""
+def needed(node: Json, components: JsonObject) -> JsonObject:
+    """The components by kind that a node refers to, with those that these refer to."""
     found: JsonObject = {}
-    pending = [schema]
+    pending = [node]
     while pending:
-        for _, node in nodes(pending.pop()):
-            reference = node.get("$ref") if isinstance(node, dict) else None
-            if isinstance(reference, str) and (name := reference.rpartition("/")[2]) not in found:
-                found[name] = named[name]
-                pending.append(named[name])
+        for _, inner in nodes(pending.pop()):
+            reference = inner.get("$ref") if isinstance(inner, dict) else None
+            match unescaped(str(reference)):
+                case ["components", kind, name, *_] if name in components.get(kind, ()):
+                    known = found.setdefault(kind, {})
+                    if name not in known:
+                        known[name] = components[kind][name]
+                        pending.append(known[name])
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from .document import Document
 from .schema import needed
-from .source import Json, nodes
+from .source import nodes
 
 REDACTED = "[redacted]"
 LEFT_OUT = REDACTED.encode()
@@ -50,13 +50,8 @@ def secret_members(document: Document) -> Iterator[str]:
 
 def carriers(document: Document) -> Iterator[str]:
     """The ids of the operations whose requests or successes may have what a contract marks."""
-    named = document.raw["components"]["schemas"]
-    marked = {name for name, schema in named.items() if _is_marked(schema)}
     for operation in document.operations.values():
         schemas = operation.schemas
-        if _is_marked(schemas) or not marked.isdisjoint(needed(schemas, named)):
+        components = needed(schemas, document.raw["components"])
+        if any(isinstance(node, dict) and MARK in node for _, node in nodes([schemas, components])):
             yield operation.id
-
-
-def _is_marked(schema: Json) -> bool:
-    return any(isinstance(node, dict) and MARK in node for _, node in nodes(schema))

@@ -52,9 +52,7 @@ class Seeding:
         if _records(sandbox) > MOST_KEPT:
             return
         self.copies[key] = sandbox.fork("pristine")
-        while (
-            len(self.copies) > MOST_COPIES or sum(map(_records, self.copies.values())) > MOST_KEPT
-        ):
+        while len(self.copies) > MOST_COPIES or _records(*self.copies.values()) > MOST_KEPT:
             del self.copies[next(iter(self.copies))]  # the one that was filled first
 
     def copy(self, sandbox: Sandbox) -> bool:
@@ -97,11 +95,11 @@ class Seeding:
             Crowd(past).plan()
             past.run()
         sandbox.settings, sandbox.origin.raises_events = settings, True
-        sandbox.origin.sample = _sample(store, past.offers)
+        sandbox.origin.sample = _sample(store, past.offers, now)
 
 
-def _records(sandbox: Sandbox) -> int:
-    return sum(map(len, sandbox.tables()))
+def _records(*sandboxes: Sandbox) -> int:
+    return sum(len(table) for sandbox in sandboxes for table in sandbox.tables())
 
 
 @contextmanager
@@ -122,23 +120,18 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _sample(store: Store, offers: list[Offer]) -> dict[str, str]:
+def _sample(store: Store, offers: list[Offer], now: int) -> dict[str, str]:
     """Ids to try operations with: of what sells best, and of the newest PIX order that
     waits for payment.
     """
     sample: dict[str, str] = {}
-    best = max(filter(_is_open, offers), key=lambda offer: offer.share, default=None)
-    if best is not None:
-        sample |= {"projectId": best.project["id"], "planId": best.plan["id"]}
-    if len(store.customers):
-        sample["customerId"] = store.customers.rows[store.customers.order[0]].id
-    for key in reversed(store.orders.bucket("status", "pending")):
-        row = store.orders.parse(store.orders.rows[key])
+    for offer in sorted(offers, key=lambda offer: offer.share):
+        if offer.is_sold_at(now):
+            sample |= {"projectId": offer.project["id"], "planId": offer.plan["id"]}
+    first = next(store.customers.all_rows(), None)
+    if first is not None:
+        sample["customerId"] = first.id
+    for row in store.orders.rows_of("status", "pending"):
         if row.public["paymentMethod"] == "pix" and not row.hidden["renewal"]:
             sample |= {"orderId": row.id, "customerId": row.hidden["customerId"]}
-            break
     return sample
-
-
-def _is_open(offer: Offer) -> bool:
-    return bool(offer.project["status"] == offer.plan["status"] == "active")

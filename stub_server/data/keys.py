@@ -65,12 +65,11 @@ def keep_newest(then: Sandbox, now: Sandbox) -> None:
     """Give the seeded keys of an earlier state of a sandbox the secrets that they have now."""
     then.renew(now.origin.generation)
     for row in _seeded(then):
+        secrets = renewed(then, row)
         today = now.store.api_keys.open(row.id)
-        if today is None:  # it was deleted since
-            _replace(then.store, renewed(then, row))
-        else:
-            secrets = today.public["public_key"], today.hidden["digest"]
-            _replace(then.store, _with(row, *secrets))
+        if today is not None:  # else it was deleted since
+            secrets = _with(row, today.public["public_key"], today.hidden["digest"])
+        _replace(then.store, secrets)
 
 
 def renewed(sandbox: Sandbox, row: Row) -> Row:
@@ -93,5 +92,6 @@ def _replace(store: Store, row: Row) -> None:
 
 def _seeded(sandbox: Sandbox) -> Iterator[Row]:
     """The seeded keys, which are the seeded merchant's."""
-    for ident in sandbox.origin.seeded_keys & sandbox.store.api_keys.keys.keys():
-        yield sandbox.store.api_keys.get(ident)
+    keys = sandbox.store.api_keys
+    for ident in sandbox.origin.seeded_keys & keys.keys.keys():
+        yield keys.get(ident)

@@ -7,34 +7,20 @@ was drawn before, as the fate of the purchase.
 
 from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
 
 from ..core.clock import DAY, HOUR, MINUTE, parse_iso
-from ..core.record import Body, Row
+from ..core.record import Row
 from ..domain import orders as order_rules
 from ..domain.calendar import add_interval, lead_ms
 from ..domain.subscriptions import ATTEMPTS, CHARGED
 from ..engine import billing, closing, ordering, renewals
 from ..engine.draft import Draft
-from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, pays_at
+from .purchases import CANCEL, DISPUTED, LAPSE, LATE, PAID, PAYING, Fate, Purchase, pays_at
 from .rhythm import bank_morning, moment, office_hour, refund_hour
 from .script import Action, Script
 from .tables import pick
 
 REFUSED = "provider_unavailable"  # a PIX or boleto whose charge is not even opened
-
-
-class Purchase(NamedTuple):
-    """An order that somebody is about to place.
-
-    `body` is an OrderCreate without the method, `buyer` the customer as the order has it.
-    """
-
-    body: Body
-    buyer: Body
-    customer_id: str
-    fate: Fate
-    ident: str | None = None
 
 
 def begin(script: Script, purchase: Purchase) -> None:
@@ -53,9 +39,6 @@ def live(script: Script, draft: Draft, purchase: Purchase) -> Iterator[int]:
     if fate.outcome == "canceled":
         yield moment(script.rng, script.now + 8 * HOUR, 8 * HOUR - 5 * MINUTE)
         _act(script, order, "payable", closing.cancel)
-    if fate.again is not None:
-        yield _tries_again(script, fate)
-        yield from live(script, script.draft(), purchase._replace(fate=fate.again))
     if fate.outcome not in PAYING:
         return
     if fate.method != CHARGED:
@@ -111,25 +94,13 @@ def _place(script: Script, draft: Draft, purchase: Purchase) -> Row:
     return ordering.buy(draft, new)
 
 
-def _tries_again(script: Script, fate: Fate) -> int:
-    """When a buyer tries again: after a refusal soon, after an order that expires on
-    the next day.
-    """
-    rng, now = script.rng, script.now
-    if fate.outcome == "failed":
-        return now + MINUTE + int(rng.random() ** 2 * 40 * MINUTE)
-    return moment(rng, now + order_rules.life(fate.method, now) + 15 * HOUR, 14 * HOUR)
-
-
 def _regrets(script: Script, opened: Row | None) -> int:
     """When a payment is refunded: within a week, and before the next one is due."""
     now = script.now
     at = refund_hour(script.rng, now)
-    if opened is None:
-        return at
-    period = parse_iso(opened.public["next_billing_at"]) - now
-    if at > now + period * 2 // 5:
-        return now + period // 3
+    if opened is not None:
+        period = parse_iso(opened.public["next_billing_at"]) - now
+        at = min(at, now + period // 3)
     return at
 
 
@@ -207,15 +178,14 @@ def _pays_bill(script: Script, ident: str, end: int, *, late: bool) -> int:
     """When a renewal order is paid: before the period ends, or `late`, in the
     grace after it.
     """
-    rng, now = script.rng, script.now
+    rng, begins, limit = script.rng, script.now, end
     order = script.store.orders.get(ident)
     grace = order_rules.expires_at(order)
-    begins, limit = now, end
-    if late or end <= now:
-        begins, limit = max(now, end) + HOUR, grace
+    if late or end <= begins:
+        begins, limit = max(begins, end) + HOUR, grace
     wanted = begins + int((limit - begins) * (0.05 + 0.9 * rng.random() ** 1.5))
-    pays = moment(rng, wanted, min(6 * HOUR, max(0, limit - begins) // 4))
-    if order.public["paymentMethod"] == "boleto":
+    pays = moment(rng, wanted, min(6 * HOUR, (limit - begins) // 4))
+    if order["paymentMethod"] == "boleto":
         pays, limit = bank_morning(rng, pays), grace
     return min(max(pays, begins + 4 * MINUTE), limit - MINUTE)
 
@@ -230,8 +200,6 @@ def _leaves(script: Script, start: int, last: int) -> int:
 
 def _leave(draft: Draft, ident: str) -> None:
     """Cancel a subscription at the end of its period."""
-    row = draft.open("subscriptions", ident)
-    if row is None or row.public["cancel_at_period_end"]:
-        return
-    if row.status == "active":
+    row = draft.get("subscriptions", ident)
+    if row.status == "active" and not row.public["cancel_at_period_end"]:
         billing.end_later(draft, row)

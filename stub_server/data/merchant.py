@@ -5,7 +5,9 @@ and webhooks. Functions that plan raise ScenarioError.
 from collections.abc import Iterator
 from random import Random
 
-from ..core.clock import DAY, HOUR, MINUTE, SECOND, iso
+from faker import Faker
+
+from ..core.clock import DAY, HOUR, MINUTE, iso
 from ..core.ids import derived_text, named_uuid
 from ..core.record import Body
 from ..core.signing import new_key
@@ -19,9 +21,9 @@ from ..engine.draft import Draft
 from .catalogue import Membership, offered
 from .keys import MAIN_ID, pair_of
 from .past import Past
-from .purchases import Offer
+from .purchases import NEVER, Offer
 from .rhythm import office_hour
-from .scenario import Node, check_request
+from .scenario import Node, Scenario, check_request
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
@@ -42,87 +44,82 @@ PLACES_LEFT = (0, 20)  # of the two plans that sell least
 def plan_projects(past: Past) -> None:
     """Plan the projects with all that will be for sale in them, one after the other."""
     rng = past.stream("projects")
-    for number, (spec, membership) in enumerate(_memberships(past)):
-        _plan_project(past, rng, spec, membership, number)
+    for place, spec in enumerate(_specs(past.scenario, past.faker("projects"))):
+        _plan_project(past, rng, spec, place)
     if past.scenario.every_state:
         past.plan(past.end, _limit_places, past.offers)
 
 
-def _memberships(past: Past) -> Iterator[tuple[Node, Membership]]:
-    """As many drawn projects as the scenario says, and those that it names."""
-    faker, drawn = past.faker("projects", "drawn"), past.scenario.drawn
-    states = STATES if past.scenario.every_state and drawn > len(STATES) + 1 else ()
-    for number, slug in enumerate(faker.random_sample([*offered()], drawn)):
-        first = number == 0 or None  # some project has a trial, whatever the seed
-        share = SHARES[min(number, len(SHARES) - 1)]
-        membership = faker.membership(slug, has_trial=first)
-        status = states[number - drawn] if number >= drawn - len(states) else "active"
-        yield Node({"status": status, "share": share}, "", steps=(slug,)), membership
-    for spec in past.scenario.root.each("projects"):
-        slug = spec.value["slug"]
-        if slug not in offered():
-            raise spec["slug"].fail(f"the catalogue has no project {slug!r}")
-        yield spec, past.faker("projects", slug).membership(slug)
+def _specs(scenario: Scenario, faker: Faker) -> Iterator[Node]:
+    """The projects that a scenario lists, or as many drawn ones as it says."""
+    drawn = scenario.drawn
+    states = ["active"] * drawn
+    if scenario.every_state and drawn > len(STATES) + 1:
+        states[-len(STATES) :] = STATES
+    for place, slug in enumerate(faker.random_sample([*offered()], drawn)):
+        share = SHARES[min(place, len(SHARES) - 1)]
+        yield Node({"slug": slug, "status": states[place], "share": share}, "")
+    for spec in scenario.root.each("projects"):
+        if spec.value["slug"] not in offered():
+            raise spec["slug"].fail(f"the catalogue has no project {spec.value['slug']!r}")
+        yield spec
 
 
-def _plan_project(past: Past, rng: Random, spec: Node, membership: Membership, place: int) -> None:
-    status, ident = spec.value["status"], named_uuid("project", membership.slug)
-    opened, first = office_hour(rng, past.begun + (3 + 2 * place) * DAY), {"status": "active"}
+def _plan_project(past: Past, rng: Random, spec: Node, place: int) -> None:
+    slug, status, end = spec.value["slug"], spec.value["status"], past.end
+    shows, given = past.scenario.every_state, [*spec.each("plans")]
+    has_trial = not (place or given) or None  # some drawn plan has one, whatever the seed
+    membership = past.faker("projects", slug).membership(slug, has_trial=has_trial)
+    plans = given or [*_drawn_plans(membership, retires=shows and place == 1).each("plans")]
+    opened, first = past.begun + (3 + 2 * place) * DAY, {"status": "active"}
     if status == "draft":
-        opened = office_hour(rng, past.end - 9 * DAY)
-        first = {"status": "draft", "visibility": "private"}
-    opened = min(opened, past.end - HOUR)
-    project = past.add_project(spec, ident, membership.project | first, opened)
-    past.claim(ident, spec, "project has this slug")
-    stopped = None
+        opened, first = end - 9 * DAY, {"status": "draft", "visibility": "private"}
+    ident, at = named_uuid("project", slug), min(office_hour(rng, opened), end - HOUR)
+    project, stops = past.create("projects", spec, ident, membership.project | first, at), NEVER
     if status in ("suspended", "archived"):
-        wanted = past.end - spec.get("stopped_days_ago", 60) * DAY
-        stopped = min(past.end - HOUR, max(opened + 2 * HOUR, wanted))
-        past.plan(stopped, move_project, ident, status)
-    at, plans = opened, list[str]()
-    shows = past.scenario.every_state and place < past.scenario.drawn
-    for fields, share in _plans(past, ident, spec, membership, retires=shows and place == 1):
-        at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), past.end)
-        plan_id = named_uuid("plan", membership.slug, plain_ascii(fields["name"]))
-        plan = past.add_plan(spec, plan_id, fields | {"status": "active"}, at)
-        past.claim(
-            plan_id, spec, f"plan of this project has the name {plan['name']!r}, accents apart"
-        )
-        closes = stopped or past.end
-        if fields.get("status") == "inactive":  # it was sold until four months ago
-            closes = min(closes, max(at + HOUR, office_hour(rng, past.end - 120 * DAY)))
-            past.plan(closes, withdraw_plan, plan_id)
-        plans.append(plan_id)
-        if status != "draft" and share > 0 and plan["max_subscribers"] is None:
-            past.offers.append(Offer(project, plan, share, at, closes, stopped, membership.bumps))
-    for number, fields in enumerate(membership.products, start=1):
-        at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), past.end)
-        body = {"projectId": ident, **fields, "planIds": plans}
-        if past.scenario.every_state and place == 0:
+        wanted = end - spec.get("stopped_days_ago", 60) * DAY
+        stops = min(end - HOUR, max(at + 2 * HOUR, wanted))
+        past.plan(stops, move_project, ident, status)
+    ids = []
+    for node in plans:
+        at = min(at + 3 * MINUTE + int(rng.random() * 10 * MINUTE), end)
+        share = node.get("share", 1) * spec.get("share", 1)
+        ids.append(named_uuid("plan", slug, plain_ascii(str(node.get("name", "")))))
+        offer = Offer(project, {"id": ids[-1]}, share, at, stops, stops, membership.bumps)
+        _plan_offer(past, rng, node, offer)
+    for number, product in enumerate(membership.products, start=1):
+        at = min(at + 5 * MINUTE + int(rng.random() * 15 * MINUTE), end)
+        body = {"projectId": ident, **product, "planIds": ids}
+        if shows and place == 0:
             body["status"] = PRODUCT_STATES[(number - 1) % len(PRODUCT_STATES)]
-        past.add_product(spec, named_uuid("product", membership.slug, str(number)), body, at)
+        past.create("products", spec, named_uuid("product", slug, str(number)), body, at)
 
 
-def _plans(
-    past: Past, project_id: str, spec: Node, membership: Membership, *, retires: bool
-) -> Iterator[tuple[Body, float]]:
-    """The plans that the scenario gives a project, or else the drawn ones, with their shares of
-    all sales.
+def _plan_offer(past: Past, rng: Random, node: Node, offer: Offer) -> None:
+    """Plan the plan of an offer. An inactive one was sold until four months ago."""
+    ident = offer.plan["id"]
+    fields = {"projectId": offer.project["id"], **node.without("share")}
+    check_request(past.rules.schemas, "PlanCreate", fields, node)
+    offer.plan = past.create("plans", node, ident, fields | {"status": "active"}, offer.opens)
+    if fields.get("status") == "inactive":
+        withdrawn = max(offer.opens + HOUR, office_hour(rng, past.end - 120 * DAY))
+        offer.closes = min(offer.stops, withdrawn)
+        past.plan(offer.closes, withdraw_plan, ident)
+    is_open = offer.project["status"] == "active" and offer.closes > offer.opens + HOUR
+    if is_open and offer.share > 0 and offer.plan["max_subscribers"] is None:
+        past.offers.append(offer)
 
-    With `retires` the last drawn one is not sold any more.
+
+def _drawn_plans(membership: Membership, *, retires: bool) -> Node:
+    """The plans of a membership, as a scenario gives them; the last one is no longer sold if it
+    `retires`.
     """
-    of_project = spec.get("share", 1)
-    given = [*spec.each("plans")]
-    for node in given:
-        fields = {"projectId": project_id, **node.without("share")}
-        check_request(past.rules.schemas, "PlanCreate", fields, node)
-        yield fields, node.get("share", 1) * of_project
-    if not given:
-        for plan in membership.plans:
-            fields = {"projectId": project_id, **plan}
-            if retires and plan is membership.plans[-1]:
-                fields["status"] = "inactive"
-            yield fields, table("habits")["sales"][plan["name"]] * of_project
+    plans = []
+    for plan in membership.plans:
+        plans.append(plan | {"share": table("habits")["sales"][plan["name"]]})
+    if retires:
+        plans[-1]["status"] = "inactive"
+    return Node({"plans": plans}, "")
 
 
 def _limit_places(draft: Draft, offers: list[Offer]) -> None:
@@ -131,15 +128,12 @@ def _limit_places(draft: Draft, offers: list[Offer]) -> None:
     """
     left, store = list(PLACES_LEFT), draft.store
     for offer in sorted(offers, key=lambda offer: offer.share):
-        if offer.stopped is not None or offer.closes < draft.now or not offer.plan["interval"]:
-            continue
         ident = offer.plan["id"]
         members = store.subscriptions.members("plan_subscribers", ident)
         in_use = len({*members, *store.orders.members("plan_waiting", ident)})
-        row = draft.open("plans", ident)
-        if in_use and left and row is not None:
+        if in_use and left and offer.closes >= draft.now and offer.plan["interval"]:
             limited = {"max_subscribers": in_use + left.pop(0)}
-            resources.change(draft, row.changed(limited))
+            resources.change(draft, draft.get("plans", ident).changed(limited))
 
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
@@ -159,17 +153,16 @@ def withdraw_plan(draft: Draft, ident: str) -> None:
 
 
 def _project_id(past: Past, node: Node, slug: str) -> str:
-    if all(spec.value["slug"] != slug for spec in past.scenario.root.each("projects")):
+    ident = named_uuid("project", slug)
+    if ident not in past.planned["projects"]:
         raise node.fail(f"there is no project {slug!r}")
-    return named_uuid("project", slug)
+    return ident
 
 
-def _opened(past: Past, rng: Random, days_old: int, soonest: int) -> int:
-    """An office hour about so many days ago, at least `soonest` ms after the
-    first day began.
-    """
+def _opened(past: Past, rng: Random, days_old: int) -> int:
+    """An office hour about so many days ago, at least two hours after the first day began."""
     wanted = min(office_hour(rng, past.end - days_old * DAY), past.end - 5 * MINUTE)
-    return max(past.begun + soonest, wanted)
+    return max(past.begun + 2 * HOUR, wanted)
 
 
 def plan_webhooks(past: Past) -> None:
@@ -178,24 +171,23 @@ def plan_webhooks(past: Past) -> None:
     Their receivers, healthy, flaky or gone, answer through the engine, as they do in a sandbox
     that is used.
     """
-    rng, times = past.stream("webhooks"), list[int]()
+    rng, first = past.stream("webhooks"), NEVER
     for node in past.scenario.root.each("webhooks"):
-        fields = node.without(*NOT_OF_WEBHOOKS)
-        if node.get("project", None) is not None:
+        fields, name = node.without(*NOT_OF_WEBHOOKS), node.value["key"]
+        if "project" in node.value:
             fields["projectId"] = _project_id(past, node["project"], node.value["project"])
         check_request(past.rules.schemas, "WebhookCreate", fields, node)
-        created = _opened(past, rng, node.get("days_old", 30), HOUR)
+        created = _opened(past, rng, node.get("days_old", 30))
         receiver = {
             "behaviour": node.value["behaviour"],
             "gone": created + (past.end - created) * 2 // 5,
             "until": past.end,
         }
-        past.plan(created, _create_webhook, node.value["key"], fields, receiver)
+        past.plan(created, _create_webhook, name, fields, receiver)
         if node.get("state", "active") == "inactive":
-            past.plan(past.end - HOUR // 2, _silence, named_uuid("webhook", node.value["key"]))
-        times.append(created)
-    if times:
-        past.add(min(times), setattr, past.sandbox.origin, "raises_events", True)
+            past.plan(past.end - HOUR // 2, _silence, named_uuid("webhook", name))
+        first = min(first, created)
+    past.add(first, setattr, past.sandbox.origin, "raises_events", True)
 
 
 def _create_webhook(draft: Draft, name: str, fields: Body, receiver: Body) -> None:
@@ -217,38 +209,33 @@ def plan_keys(past: Past) -> None:
     """Plan the main key, which has all scopes that a key can have, and the scenario's."""
     scopes = [scope["name"] for scope in past.rules.document.scopes if scope["assignable"]]
     rng = past.stream("keys")
-    first = past.begun + 10 * MINUTE + int(rng.random() * HOUR)
-    past.plan(first, _create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
-    requests = 0
+    past.plan(past.begun + HOUR, _create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
     for node in past.scenario.root.each("keys"):
         _plan_key(past, rng, node)
-        requests += node.get("usage", 0)
-    latest = past.end - 20 * SECOND - int(rng.random() * 4 * MINUTE)
-    past.add(past.end, _use_main_key, past, requests, latest)
+    past.add(past.end, _use_main_key, past, past.end - MINUTE - int(rng.random() * 4 * MINUTE))
 
 
 def _plan_key(past: Past, rng: Random, node: Node) -> None:
-    """Plan a key, and how often it was used and when last."""
+    """Plan a key, and how often it was used, until when."""
     now, ident, state = past.end, named_uuid("api_key", node.value["key"]), node.value["state"]
-    fields, named = node.without(*NOT_OF_KEYS), node.get("allowed_projects", [])
-    fields["allowed_projects"] = [
-        _project_id(past, node["allowed_projects"], slug) for slug in named
-    ]
+    fields = node.without(*NOT_OF_KEYS)
+    named = node.get("allowed_projects", [])
+    fields["allowed_projects"] = [_project_id(past, node["allowed_projects"], s) for s in named]
     check_request(past.rules.schemas, "ApiKeyCreate", fields, node)
-    created = _opened(past, rng, node.get("days_old", 200), 2 * HOUR)
-    last, days = now - int(rng.random() * 5 * HOUR), node.get("expires_in_days", None)
+    created = _opened(past, rng, node.get("days_old", 200))
+    ends = now
+    if state != "active":
+        ends = created + (now - created) // 2
     if state == "expired":
-        ended = created + (now - created) // 2
-        fields["expires_at"] = iso(ended)
-        last = ended - int(rng.random() * 20 * HOUR)
-    elif days is not None:
+        fields["expires_at"] = iso(ends)
+    elif "expires_in_days" in node.value:
         # to the end of the day in Brasília, three hours into the next one of UTC
-        fields["expires_at"] = iso((now // DAY + days) * DAY + 3 * HOUR - 1)
+        days = now // DAY + node.value["expires_in_days"]
+        fields["expires_at"] = iso(days * DAY + 3 * HOUR - 1)
     past.plan(created, _create_key, ident, fields)
     if state == "inactive":
-        last = created + (now - created) // 3
-        past.plan(last + HOUR, _switch_off, ident)
-    usage = node.get("usage", 0)
+        past.plan(ends, _switch_off, ident)
+    usage, last = node.get("usage", 0), ends - int(rng.random() * 5 * HOUR)
     if usage:
         past.add(now, past.store.set_usage, ident, (usage, iso(max(created, last))))
 
@@ -267,8 +254,8 @@ def _switch_off(draft: Draft, ident: str) -> None:
     resources.change_key(draft, off)
 
 
-def _use_main_key(past: Past, requests: int, latest: int) -> None:
-    """The main key was used by every order, twice, and by so many `requests` of others."""
+def _use_main_key(past: Past, latest: int) -> None:
+    """The main key was used by every order, twice."""
     orders = len(past.store.orders)
     if orders:
-        past.store.set_usage(MAIN_ID, (2 * orders + requests, iso(latest)))
+        past.store.set_usage(MAIN_ID, (2 * orders, iso(latest)))

@@ -1,5 +1,6 @@
 """The past of a new sandbox while it is planned: what the scenario names, and what is sold."""
 
+from collections import defaultdict
 from random import Random
 from typing import Any
 
@@ -21,15 +22,16 @@ from .rhythm import Rhythm
 from .scenario import Node, Scenario
 from .script import Action, Script
 
+SCHEMAS = {"projects": "Project", "plans": "Plan", "products": "Product", "customers": "Customer"}
+
 
 class Past(Script):
     """The script from the merchant's first day, `begun` (ms), to now; sales begin at `start`.
 
-    `in_use` are the ids and documents that records have; `projects` and `plans` are by id,
-    `customers` by document, and `offers` are the plans that the crowd buys. `foreseen` is about how
-    many orders come of those whom the scenario names. What the scenario names is created by the
-    engine's rules at its time. A node is the place in the file that an error names. Methods raise
-    ScenarioError.
+    `planned` are records by table and id, customers by document; `offers` are the plans that the
+    crowd buys, and `in_use` the ids and documents that records have. `foreseen` is about how many
+    orders come of those whom the scenario names. A node is the place in the file that an error
+    names. Methods raise ScenarioError.
     """
 
     def __init__(
@@ -38,10 +40,8 @@ class Past(Script):
         self.scenario, self.begun, self.seed = scenario, begun, sandbox.origin.seed
         super().__init__(sandbox, store, begun, sandbox.clock.now, self.stream("lives"))
         self.rhythm, self.rules = Rhythm(start, self.end), sandbox.rules
+        self.planned: dict[str, dict[str, Body]] = defaultdict(dict)
         self.in_use: set[str] = set()
-        self.projects: dict[str, Body] = {}
-        self.plans: dict[str, Body] = {}
-        self.customers: dict[str, Body] = {}
         self.offers: list[Offer] = []
         self.foreseen = 0
 
@@ -68,36 +68,26 @@ class Past(Script):
         except UniqueViolation as clash:
             raise node.fail(str(clash)) from None
 
-    def later(self, at: int, node: Node, change: Action, *args: Any) -> None:
-        """Plan a step at an instant."""
-        self.add(at, self.checked, node, self.step, change, *args)
-
-    def add_project(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        """Plan a project."""
-        blank = self.rules.new("projects", ident, at)
-        project = new_project(blank, fields, self.store.merchant.user_id)
-        self.later(at, node, Draft.move, project)
-        self.projects[ident] = project.public
-        return project.public
-
-    def add_plan(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        """Plan a plan."""
-        plan = new_plan(self.rules.new("plans", ident, at), fields)
-        self.later(at, node, resources.add, plan)
-        self.plans[ident] = plan.public
-        return plan.public
-
-    def add_product(self, node: Node, ident: str, fields: Body, at: int) -> None:
-        """Plan a product, whose plans are of its project."""
-        product, plans = new_product(self.rules.new("products", ident, at), fields), self.plans
-        of_project = {plan for plan in plans if plans[plan]["projectId"] == product["projectId"]}
-        known = known_ids("planIds", "plan", product["planIds"], of_project.__contains__)
-        self.later(at, node, resources.add, product.changed({"planIds": known}))
-
-    def add_customer(self, node: Node, ident: str, fields: Body, at: int) -> Body:
-        """Plan a customer."""
-        customer = changed_customer(self.rules.new("customers", ident, at), fields)
-        self.claim(customer["document"], node, "customer has this document")
-        self.customers[customer["document"]] = customer.public
-        self.later(at, node, resources.add, customer)
-        return customer.public
+    def create(self, table: str, node: Node, ident: str, fields: Body, at: int) -> Body:
+        """Plan a record, which the engine creates at an instant."""
+        self.claim(ident, node, f"{SCHEMAS[table].lower()} has this name, key or id")
+        row = self.rules.new(table, ident, at)
+        change: Action = resources.add
+        match table:
+            case "projects":
+                row = new_project(row, fields, self.store.merchant.user_id)
+                change = Draft.move
+            case "plans":
+                row = new_plan(row, fields)
+            case "products":
+                row = new_product(row, fields)
+                sold = self.planned["plans"].values()
+                known = {plan["id"] for plan in sold if plan["projectId"] == row["projectId"]}
+                plans = known_ids("planIds", "plan", row["planIds"], known.__contains__)
+                row = row.changed({"planIds": plans})
+            case "customers":
+                row = changed_customer(row, fields)
+                self.claim(row["document"], node, "customer has this document")
+        self.planned[table][row.public.get("document", ident)] = row.public
+        self.add(at, self.checked, node, self.step, change, row)
+        return row.public

@@ -6,10 +6,9 @@ with a clock that goes from the first purchase to the present of the sandbox. Th
 copy has then are written to the sandbox in one step.
 """
 
-from calendar import isleap
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
-from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -18,16 +17,17 @@ from ..core.problem import Conflict
 from ..core.record import Body, without
 from ..core.timers import Timers
 from ..domain.calendar import add_interval
-from ..domain.customers import as_buyer, changed_customer
+from ..domain.customers import changed_customer
 from ..domain.subscriptions import CHARGED
 from ..engine import resources
 from ..engine.draft import Draft
 from ..engine.kept import Budget, Log
-from ..engine.sandbox import Sandbox
+from ..engine.lists import EventLog
+from ..engine.sandbox import Status
 from ..engine.tables.store import Store
-from .lives import Purchase, begin
+from .lives import begin
 from .provider import new_faker
-from .purchases import Fate, Offer, Visit, cart, is_of_one
+from .purchases import NEVER, Fate, Offer, Visit, is_of_one
 from .rhythm import moment
 from .scenario import Node, ScenarioError, expand
 from .script import Script
@@ -36,8 +36,10 @@ from .tables import table
 IMPOSSIBLE = "persona_not_possible"
 TABLES = ("customers", "orders", "subscriptions")
 LETTERS = 3  # of a passport, before its digits
-SWAY = 8  # hours: no story depends on them
 SUITING: Mapping[str, tuple[Callable[[Body], bool], str]] = {
+    "month": (lambda plan: is_of_one(plan, "month"), "a monthly plan"),
+    "year": (lambda plan: is_of_one(plan, "year"), "a yearly plan"),
+    "renewed": (lambda plan: plan["interval"] is not None, "a recurring plan"),
     "one_time": (
         lambda plan: plan["billing_type"] == "one_time" and CHARGED in plan["payment_methods"],
         "a one-time plan that takes cards",
@@ -46,99 +48,57 @@ SUITING: Mapping[str, tuple[Callable[[Body], bool], str]] = {
     "boleto": (lambda plan: "boleto" in plan["payment_methods"], "a plan that takes boletos"),
 }
 """Which plans suit a story, and how an error calls them."""
-BY = {"one_time": CHARGED, "boleto": "boleto"}
-"""How such a plan is paid; others by PIX."""
 
 
-class Story:
-    """Chooses the plans and the instants of one persona's purchases.
+def visits_of(persona: Node, offers: list[Offer], now: int, rng: Random) -> list[Visit]:
+    """All purchases of a persona up to now. Raises ScenarioError, also if a plan was not there yet.
 
-    Plans on sale are sorted by sales, best first.
+    Of the plans that suit, those without a trial come first, then those that sell best.
     """
+    story = persona.value["story"]
+    if story == "none":
+        return []
+    row = table("stories")[story]
+    is_wanted, what = SUITING[row.get("plan", "month")]
+    suiting = [offer for offer in offers if offer.is_sold_at(now) and is_wanted(offer.plan)]
+    suiting.sort(key=lambda offer: (offer.plan["trial_period_days"] > 0, -offer.share))
+    if row.get("every_project"):  # of each the dearest
+        suiting.sort(key=lambda offer: offer.plan["amount"])
+        suiting = [*{offer.project["id"]: offer for offer in suiting}.values()]
+    else:
+        suiting = suiting[:1]
+    if not suiting:
+        raise persona.fail(f"the story {story!r} needs {what} on sale in an active project")
+    visits = [visit_of(row, offer, now, rng) for offer in suiting]
+    for at, offer, _ in visits:
+        if at < offer.opens:
+            begins = f"begins on {iso(at)}, and its plan is of {iso(offer.opens)}"
+            raise persona.fail(f"the story {story!r} {begins}")
+    return visits
 
-    def __init__(self, offers: list[Offer], now: int, node: Node, rng: Random) -> None:
-        self.now, self.node, self.rng = now, node, rng
-        self.offers = sorted(
-            [offer for offer in offers if offer.is_sold_at(now)], key=lambda offer: -offer.share
-        )
 
-    def purchases(self) -> list[Visit]:
-        """All purchases of the persona. Raises ScenarioError, also if a plan was not there yet."""
-        visits = self._visits()
-        for at, offer, *_ in visits:
-            if at < offer.opens:
-                story = self.node.value["story"]
-                raise self.node.fail(
-                    f"the story {story!r} begins on {iso(at)}, and its plan is of"
-                    f" {iso(offer.opens)}"
-                )
-        return visits
+def visit_of(row: Body, offer: Offer, now: int, rng: Random) -> Visit:
+    """The purchase of a row, as those of the table of stories are."""
+    bills, trial_days = row.get("bills", []), offer.plan["trial_period_days"]
+    at = now - int(row.get("days", row.get("share_of_trial", 0) * trial_days) * DAY)
+    if "date" in row:
+        at += 15 * HOUR - at % DAY  # noon in Brasília
+        while iso(at)[5:10] != row["date"]:
+            at -= DAY
+    at = moment(rng, at, int(row.get("sway", 8) * HOUR))
+    if bills:
+        at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
+    fate = Fate(row.get("method", "pix"), row.get("outcome", "paid"), bills or ["paid"])
+    return Visit(at, offer, fate)
 
-    def _visits(self) -> list[Visit]:
-        story = self.node.value["story"]
-        if story == "spender":
-            return self._dearest()
-        if story in ("leap_month", "leap_year"):
-            return [self._on_leap_day(story.removeprefix("leap_"))]
-        if story == "none":
-            return []
-        return [self.visit(table("stories")[story])]
 
-    def visit(self, row: Body) -> Visit:
-        """The purchase of a row, as those of the table of stories are."""
-        kind, bills = row.get("plan", ""), row.get("bills", [])
-        offer = self._plan(*SUITING[kind]) if kind in SUITING else self._monthly()
-        trial_days = offer.plan["trial_period_days"]
-        days = row.get("days", row.get("share_of_trial", 0) * trial_days)
-        at = self._days_ago(days, row.get("sway", SWAY))
-        if bills:
-            at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
-        method = BY.get(kind, "pix")
-        return Visit(at, offer, Fate(method, row.get("outcome", "paid"), bills or ["paid"]))
+def first_seen(visits: list[Visit], now: int, rng: Random) -> int:
+    """When somebody comes for the first time: to buy, or some hours ago."""
+    lately = moment(rng, now - 3 * HOUR, 2 * HOUR)
+    return min((visit.at for visit in visits), default=lately)
 
-    def _plan(self, wanted: Callable[[Body], bool], what: str) -> Offer:
-        """The best selling plan of the kind that a story needs. Raises ScenarioError."""
-        for offer in self.offers:
-            if wanted(offer.plan):
-                return offer
-        raise self.node.fail(
-            f"the story {self.node.value['story']!r} needs {what} on sale in an active project"
-        )
 
-    def _monthly(self) -> Offer:
-        """A monthly plan, one without a trial if there is one."""
-        for offer in self.offers:
-            if is_of_one(offer.plan, "month") and not offer.plan["trial_period_days"]:
-                return offer
-        return self._plan(lambda plan: is_of_one(plan, "month"), "a monthly plan")
-
-    def _days_ago(self, days: float, sway: float = SWAY) -> int:
-        """About so many days ago, at a likely hour."""
-        return moment(self.rng, self.now - int(days * DAY), int(sway * HOUR))
-
-    def _dearest(self) -> list[Visit]:
-        """The dearest membership of each project."""
-        recurring = [offer for offer in self.offers if offer.plan["interval"] is not None]
-        if not recurring:
-            recurring.append(self._monthly())
-        recurring.sort(key=lambda offer: offer.plan["amount"])
-        dearest = {offer.project["id"]: offer for offer in recurring}
-        visits = []
-        for number, offer in enumerate(dearest.values()):
-            visits.append(Visit(self._days_ago(290 - 19 * (number % 12)), offer, Fate("pix")))
-        return visits
-
-    def _on_leap_day(self, interval: str) -> Visit:
-        offer = self._plan(
-            lambda plan: is_of_one(plan, interval) and not plan["trial_period_days"],
-            f"a plan of one {interval} without trial",
-        )
-        latest = datetime.fromtimestamp((self.now - 60 * DAY) / 1000, UTC)
-        year = latest.year
-        while not isleap(year) or datetime(year, 2, 29, 12, tzinfo=UTC) > latest:
-            year -= 1
-        at = int(datetime(year, 2, 29, 12, tzinfo=UTC).timestamp()) * 1000
-        return Visit(at + int(self.rng.random() * 6 * HOUR), offer, Fate("pix"))
+# -- into a running sandbox
 
 
 def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict[str, list[Body]]:
@@ -152,13 +112,19 @@ def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict
     rng = Random(name)
     fields = _person(draft, persona, wanted, name)
     try:
-        purchases = Story(offers, now, persona, rng).purchases()
+        visits = visits_of(persona, offers, now, rng)
     except ScenarioError as error:
         reason = str(error).rpartition(": ")[2]
         raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code=IMPOSSIBLE) from None
-    ident = draft.ids.uuid()
-    begins = min((visit.at for visit in purchases), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
-    return _move_in(draft, _scratch(draft, purchases, fields | {"id": ident}, begins, rng))
+    ident, begins = draft.ids.uuid(), first_seen(visits, now, rng)
+    script = _script(draft, visits, begins, rng)
+    customer = changed_customer(draft.sandbox.rules.new("customers", ident, begins), fields)
+    script.step(resources.add, customer)
+    for visit in visits:
+        script.add(visit.at, begin, script, visit.purchase(rng, customer.public))
+    script.run()
+    script.close()
+    return _move_in(draft, script)
 
 
 def offers_of(store: Store, plans: list[Body]) -> list[Offer]:
@@ -169,7 +135,7 @@ def offers_of(store: Store, plans: list[Body]) -> list[Offer]:
         if project is not None:
             share = 1 + store.running("planId", plan["id"])
             opens = max(parse_iso(plan["createdAt"]), parse_iso(project["createdAt"]))
-            offers.append(Offer(project, plan, share, opens, 1 << 62, None, ()))
+            offers.append(Offer(project, plan, share, opens, NEVER, NEVER))
     return offers
 
 
@@ -177,8 +143,8 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
     """The customer: of the persona's kind, with a name, e-mail address and document that
     nobody has.
     """
-    fields: Body = expand(persona["customer"]) | {"id": None}
-    own, customers = str(fields["document"]), draft.store.customers
+    fields: Body = expand(persona["customer"])
+    own, customers = fields["document"], draft.store.customers
     # Faker types `company` as text
     faker: Any = new_faker(draft.sandbox.origin.seed, "newcomers", name)
     is_abroad = fields["address"].get("country", "BR") != "BR"
@@ -189,48 +155,47 @@ def _person(draft: Draft, persona: Node, wanted: Body, name: str) -> Body:
         if customers.holder("document", drawn["document"]) is None:
             break
     kept = {"phones": fields["phones"], "address": fields["address"]}
-    return without(drawn | kept | wanted, "id", "type", "document_type")
+    return without(drawn | kept | wanted, "type", "document_type")
 
 
-def _scratch(
-    draft: Draft, purchases: list[Visit], fields: Body, begins: int, rng: Random
-) -> Sandbox:
-    """A sandbox in which the customer has lived from an instant (ms) to now. Raises Conflict."""
-    sandbox, store = draft.sandbox, draft.store
-    scratch = sandbox.fork(sandbox.name, with_stores=False)
-    scratch.origin = replace(
-        sandbox.origin, home=store.merchant.id, is_seeding=True, raises_events=False, declining={}
-    )
-    scratch.clock, scratch.timers, scratch.log = Clock(begins), Timers(), Log(0, Budget())
-    scratch.ids.position = draft.ids.position
-    scratch.settings = sandbox.rules.settings  # a life is the same whatever its sandbox is set to
-    own = scratch.stores[scratch.origin.home] = Store(store.merchant, sandbox.rules.layout)
-    for _, offer, *_ in purchases:
+def _script(draft: Draft, visits: list[Visit], begins: int, rng: Random) -> Script:
+    """A script from an instant (ms) to now, in a sandbox that has only what the visits buy."""
+    sandbox, merchant, tables = draft.sandbox, draft.store.merchant, draft.store.tables
+    store = Store(merchant, sandbox.rules.layout)
+    for _, offer, _ in visits:
         for name, sold in (("projects", offer.project), ("plans", offer.plan)):
-            if sold["id"] not in own.tables[name].keys:
-                own.replace(name, None, store.tables[name].open(sold["id"]))
-    script = Script(scratch, own, begins, draft.now, rng)
-    customer = changed_customer(sandbox.rules.new("customers", fields["id"], begins), fields)
-    script.step(resources.add, customer)
-    for at, offer, fate, _ in purchases:
-        purchase = Purchase(cart(rng, offer), as_buyer(customer.public), customer.id, fate)
-        script.add(at, begin, script, purchase)
-    script.run()
-    script.close()
-    return scratch
+            if sold["id"] not in store.tables[name].keys:
+                store.replace(name, None, tables[name].open(sold["id"]))
+    origin = replace(
+        sandbox.origin, home=merchant.id, is_seeding=True, raises_events=False, declining={}
+    )
+    scratch = replace(
+        sandbox,
+        origin=origin,
+        clock=Clock(begins),
+        ids=copy(sandbox.ids),
+        log=Log(0, Budget()),
+        settings=sandbox.rules.settings,  # a life is the same whatever its sandbox is set to
+        timers=Timers(),
+        stores={merchant.id: store},
+        events=EventLog(),
+        status=Status(),
+    )
+    scratch.ids.position = draft.ids.position
+    return Script(scratch, store, begins, draft.now, rng)
 
 
-def _move_in(draft: Draft, scratch: Sandbox) -> dict[str, list[Body]]:
-    """Write what a scratch sandbox has of the life, with the timers that lie ahead.
+def _move_in(draft: Draft, script: Script) -> dict[str, list[Body]]:
+    """Write what a script has made, with the timers that lie ahead.
 
     Returns the records by table.
     """
     found: dict[str, list[Body]] = {name: [] for name in TABLES}
     for name, records in found.items():
-        for row in scratch.store.tables[name].all_rows():
+        for row in script.store.tables[name].all_rows():
             draft.put(replace(row, record=row.record._replace(version=0)))
             records.append(row.public)
-    for timer in scratch.timers.pending():
+    for timer in script.sandbox.timers.pending():
         draft.at(timer.due, timer.job, timer.subject)
-    draft.ids.position = scratch.ids.position
+    draft.ids.position = script.sandbox.ids.position
     return found

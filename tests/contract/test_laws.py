@@ -1,27 +1,21 @@
 """The laws of the contract: what must hold between its parts, whatever they say."""
 
-import importlib
-import inspect
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from stub_server.contract import checks
-from stub_server.contract.document import JSON, Document, Operation
+from stub_server.contract.document import JSON, Document
 from stub_server.contract.formats import formats
+from stub_server.contract.schema import needed
+from stub_server.contract.source import nodes
 from stub_server.domain.documents import is_document
 from stub_server.domain.orders import MAGIC
-from stub_server.server.layers.hosts import inbox_at
 from stub_server.server.layers.validation import CODE
-from stub_server.server.resolver import module_of, snake
 
 from ..support.contract import document
 from ..support.laws import every
 
-ENTRIES = {
-    "openapi.yaml": "stub_server.operations",
-    "sandbox.yaml": "stub_server.operations.control",
-}
+ENTRIES = ("openapi.yaml", "sandbox.yaml")
 API, CONTROL = document("openapi.yaml"), document("sandbox.yaml")
 OPERATIONS = {
     (entry, name): op for entry in ENTRIES for name, op in document(entry).operations.items()
@@ -29,50 +23,6 @@ OPERATIONS = {
 OF_API = API.operations
 each_operation = every(OPERATIONS)
 CODES = set(API.schema("ErrorCode")["enum"])
-
-
-# -- handlers
-
-
-def handler(entry: str, operation: Operation) -> Any:
-    """The function behind an operation."""
-    module = importlib.import_module(module_of(ENTRIES[entry], operation.tag))
-    return getattr(module, snake(operation.id))
-
-
-@each_operation
-def test_every_operation_has_a_handler_that_takes_what_the_contract_gives(
-    entry: str, name: str
-) -> None:
-    """`(work, <path ids>, query?, body?)`: query where there are query parameters, body where there
-    is one.
-    """
-    operation = OPERATIONS[entry, name]
-    if inbox_at(operation.method, f"/_sandbox{operation.path}"):
-        # it takes any body, so it is served before the API: stub_server/server/layers/pages.py
-        return
-    parameters = list(inspect.signature(handler(entry, operation)).parameters)
-    ids = operation.path.count("{")
-    named = ["query"] if any(p.place == "query" for p in operation.parameters) else []
-    named += ["body"] if operation.body is not None else []
-    assert parameters[0] == "work"
-    assert {"query", "body"}.isdisjoint(parameters[1 : 1 + ids])
-    assert sorted(parameters[1 + ids :]) == sorted(named)
-
-
-@every(ENTRIES)
-def test_every_handler_has_an_operation(entry: str) -> None:
-    wanted: dict[str, set[str]] = {}
-    for operation in document(entry).operations.values():
-        wanted.setdefault(module_of(ENTRIES[entry], operation.tag), set()).add(snake(operation.id))
-    for name, functions in wanted.items():
-        module = importlib.import_module(name)
-        public = {
-            n
-            for n, f in inspect.getmembers(module, inspect.isfunction)
-            if f.__module__ == name and n[0] != "_"
-        }
-        assert public - functions == set(), f"{name} has public functions that no operation calls"
 
 
 # -- answers
@@ -186,32 +136,16 @@ def test_every_code_is_used() -> None:
     assert CODES - used - of_the_server == set()
 
 
-def integers(
-    doc: Document, schema: Any, place: str, above: tuple[int, ...] = ()
-) -> Iterator[tuple[str, Any]]:
-    """Where a schema has integers."""
-    node = doc.resolve(schema)
-    if not isinstance(node, dict) or id(node) in above:
-        return
-    if node.get("type") == "integer":
-        yield place, node
-    parts = [(f"{place}.{name}", part) for name, part in node.get("properties", {}).items()]
-    parts += [
-        (place, part) for choice in ("oneOf", "anyOf", "allOf") for part in node.get(choice, ())
-    ]
-    parts += [(f"{place}[]", node.get(rest)) for rest in ("items", "additionalProperties")]
-    for name, part in parts:
-        yield from integers(doc, part, name, (*above, id(node)))
-
-
-@each_operation
-def test_every_integer_that_is_sent_in_json_has_bounds(entry: str, name: str) -> None:
+@every(ENTRIES)
+def test_every_integer_that_is_sent_in_json_has_bounds(entry: str) -> None:
     """Beyond 64 bits JSON readers make a float of it: that it was a whole number cannot
     be told any more.
     """
-    body = OPERATIONS[entry, name].body
-    found = [] if body is None else integers(document(entry), body, "body")
-    assert [] == [place for place, node in found if not {"minimum", "maximum"} <= node.keys()]
+    doc = document(entry)
+    bodies = [operation.body for operation in doc.operations.values() if operation.body]
+    for at, node in nodes([bodies, needed(bodies, doc.raw["components"])]):
+        if isinstance(node, dict) and node.get("type") == "integer":
+            assert {"minimum", "maximum"} <= node.keys(), at
 
 
 # -- scopes, credentials, events

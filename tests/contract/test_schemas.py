@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stub_server.contract.schema import Validator
-from stub_server.contract.source import read
+from stub_server.contract.source import Place, nodes, read
 
 from ..support.contract import OPENAPI, document, schemas, violations
 from ..support.laws import every
@@ -21,34 +21,9 @@ COMPONENTS = [
     (entry, name) for entry in ENTRIES for name in document(entry).raw["components"]["schemas"]
 ]
 OPERATIONS = [(entry, name) for entry in ENTRIES for name in document(entry).operations]
-RECEIVED = {"WebhookPayload"}  # what clients are sent: no operation takes it or answers with it
 
 
-def objects(node: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every schema with properties inside a schema, with its place."""
-    if isinstance(node, dict):
-        if isinstance(node.get("properties"), dict):
-            yield where, node
-        for key, value in node.items():
-            if key not in ("example", "default", "enum", "x-basis", "x-basis-notes", "x-lifecycle"):
-                yield from objects(value, f"{where}/{key}")
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            yield from objects(value, f"{where}/{index}")
-
-
-def members(node: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every schema inside a schema, itself included."""
-    if isinstance(node, dict):
-        yield where, node
-        for key in ("items", "additionalProperties", "not"):
-            if isinstance(node.get(key), dict):
-                yield from members(node[key], f"{where}/{key}")
-        for key in ("allOf", "anyOf", "oneOf"):
-            for index, value in enumerate(node.get(key, ())):
-                yield from members(value, f"{where}/{key}/{index}")
-        for name, value in node.get("properties", {}).items():
-            yield from members(value, f"{where}/{name}")
+NO_SCHEMAS = ("example", "default", "x-basis", "x-basis-notes", "x-lifecycle")
 
 
 def schema_of(entry: str, name: str) -> Any:
@@ -56,17 +31,22 @@ def schema_of(entry: str, name: str) -> Any:
     return document(entry).raw["components"]["schemas"][name]
 
 
+def members(entry: str, name: str, kind: str) -> Iterator[tuple[Place, Any, Any]]:
+    """Every schema inside a component that says something of this kind, with its place, and what it
+    says.
+    """
+    for where, node in nodes(schema_of(entry, name), NO_SCHEMAS):
+        if isinstance(node, dict) and where[-1:] != ["properties"] and kind in node:
+            yield where, node, node[kind]
+
+
 @every(COMPONENTS)
 def test_an_enum_that_may_be_null_is_a_choice(entry: str, name: str) -> None:
     """As `oneOf: [{enum: [a, b]}, {nullable: true, enum: [null]}]`; else generators make three
     types of it.
     """
-    enums = [
-        (where, schema["enum"])
-        for where, schema in members(schema_of(entry, name), name)
-        if "enum" in schema
-    ]
-    assert [] == [where for where, values in enums if None in values and values != [None]]
+    for where, _, values in members(entry, name, "enum"):
+        assert None not in values or values == [None], where
 
 
 @every(COMPONENTS)
@@ -82,36 +62,38 @@ def test_no_component_is_another_name_of_a_text_or_number(entry: str, name: str)
 @every(COMPONENTS)
 def test_the_choices_of_a_set_have_a_name(entry: str, name: str) -> None:
     """The Java client for Java's own HTTP client does not compile with an enum written in a set."""
-    for where, schema in members(schema_of(entry, name), name):
-        if schema.get("uniqueItems"):
-            assert "enum" not in schema["items"], where
+    for where, schema, _ in members(entry, name, "uniqueItems"):
+        assert "enum" not in schema["items"], where
 
 
 @every(COMPONENTS)
 def test_only_properties_of_the_source_are_marked_as_documented(entry: str, name: str) -> None:
-    for where, schema in objects(schema_of(entry, name), name):
+    for where, schema, named in members(entry, name, "properties"):
         basis = schema.get("x-basis", {})
-        assert set(basis) <= set(schema["properties"]), where
+        assert basis.keys() <= named.keys(), where
         assert set(basis.values()) <= {"documented"}, where
         assert entry == "openapi.yaml" or not basis or name in API.raw["components"]["schemas"], (
             where
         )
-        assert set(schema.get("x-basis-notes", ())) <= set(schema["properties"]), where
+        assert schema.get("x-basis-notes", {}).keys() <= named.keys(), where
 
 
 @every(COMPONENTS)
 def test_required_members_are_properties(entry: str, name: str) -> None:
-    for where, schema in objects(schema_of(entry, name), name):
-        assert set(schema.get("required", ())) <= set(schema["properties"]), where
+    for where, schema, named in members(entry, name, "properties"):
+        assert set(schema.get("required", ())) <= named.keys(), where
 
 
-@every(COMPONENTS)
-def test_every_default_and_example_of_a_schema_fits_it(entry: str, name: str) -> None:
-    for where, schema in members(schema_of(entry, name), name):
-        validator = schemas(entry).compile(schema, request=True)
-        for key in ("default", "example"):
-            if key in schema:
-                assert violations(validator, schema[key]) == [], f"{where} {key}"
+@every(ENTRIES)
+def test_every_default_and_example_of_a_schema_fits_it(entry: str) -> None:
+    """And no default is null: generators read a member with a default as one that must be sent."""
+    for at, schema in nodes(document(entry).raw, ("example", "examples", "x-scopes")):
+        if not isinstance(schema, dict) or "type" not in schema or at[-1] == "properties":
+            continue
+        assert schema.get("default", 0) is not None, at
+        for value in [schema[key] for key in ("default", "example") if key in schema]:
+            validator = schemas(entry).compile(schema, request=True)
+            assert violations(validator, value) == [], at
 
 
 @every(COMPONENTS)
@@ -119,27 +101,11 @@ def test_patterns_mean_the_same_to_every_engine(entry: str, name: str) -> None:
     """Anchored at both ends or at neither, digits spelled out, and no `$` that a newline could
     follow unseen.
     """
-    for where, schema in members(schema_of(entry, name), name):
-        pattern = schema.get("pattern")
-        if pattern is not None:
-            re.compile(pattern)
-            assert r"\d" not in pattern, f"{where}: \\d means more than 0-9 to some"
-            assert r"\w" not in pattern, f"{where}: \\w means more than ASCII to some"
-            assert schema.get("type") == "string", where
-
-
-@every(OPERATIONS)
-def test_every_parameter_default_and_example_fits(entry: str, name: str) -> None:
-    """Those of its schema; tests/surfaces/test_served_examples.py looks at those beside it."""
-    doc = document(entry)
-    for raw in document(entry).operations[name].raw.get("parameters", ()):
-        parameter = doc.resolve(raw)
-        assert parameter.get("description"), parameter["name"]
-        validator = schemas(entry).compile(parameter["schema"], request=True)
-        schema = doc.resolve(parameter["schema"])
-        for key in ("default", "example"):
-            if key in schema:
-                assert violations(validator, schema[key]) == [], parameter["name"]
+    for where, schema, pattern in members(entry, name, "pattern"):
+        re.compile(pattern)
+        assert r"\d" not in pattern, f"{where}: \\d means more than 0-9 to some"
+        assert r"\w" not in pattern, f"{where}: \\w means more than ASCII to some"
+        assert schema.get("type") == "string", where
 
 
 def bodies(entry: str, name: str) -> Iterator[tuple[str, Any, Any, bool]]:
@@ -165,18 +131,6 @@ def test_every_body_has_named_examples(entry: str, name: str) -> None:
             continue
         for key, raw in examples.items():
             assert doc.resolve(raw).get("summary"), f"{place} {key} has no summary"
-
-
-def test_every_component_is_used() -> None:
-    """What nothing refers to is dead weight: no operation, event or other component
-    would miss it.
-    """
-    texts = {entry: str(document(entry).raw) for entry in ENTRIES}
-    for entry in ENTRIES:
-        for kind, components in document(entry).raw["components"].items():
-            for name in components if kind != "securitySchemes" else ():
-                used = f"'#/components/{kind}/{name}'" in texts[entry] or name in RECEIVED
-                assert used, f"{kind}/{name}"
 
 
 def test_every_component_of_the_files_is_part_of_a_contract_and_has_a_name_of_its_own() -> None:
@@ -215,17 +169,6 @@ def test_the_contradictions_of_the_source_bite_where_they_say() -> None:
         for place in entry["bites"]:
             schema, _, member = place.partition(".")
             assert place in API.operations or member in API.schema(schema)["properties"], place
-
-
-@every(COMPONENTS)
-def test_no_default_is_null(entry: str, name: str) -> None:
-    """Generators read a member with a default as one that must be sent."""
-    found = [
-        where
-        for where, member in members(schema_of(entry, name), name)
-        if member.get("default", 0) is None
-    ]
-    assert [] == found
 
 
 def idents(node: Any, name: str = "") -> Iterator[tuple[str, str]]:

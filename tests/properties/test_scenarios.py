@@ -202,11 +202,6 @@ def test_a_seeded_world_keeps_every_invariant_for_a_year(scenario: str) -> None:
     assert (scenario == "empty") == (not jobs)
 
 
-def test_every_event_has_one_delivery_for_a_webhook(default: Sandbox) -> None:
-    logs = [row.public for row in default.store.webhook_logs.all_rows()]
-    assert len({(log["event_id"], log["webhookId"]) for log in logs}) == len(logs) > 0
-
-
 def change_order(
     sandbox: Sandbox, row: Row, public: dict[str, Any], hidden: dict[str, Any] | None = None
 ) -> None:

@@ -26,19 +26,6 @@ def report(live: Live) -> Json:
     return body
 
 
-def test_every_contradiction_of_the_source_is_listed(report: Json) -> None:
-    """C1 to C10, each with the operations or fields where it bites."""
-    found = [entry for entry in report["assumptions"] if entry["kind"] == "contradiction"]
-    assert [f"C{number}" for number in range(1, 11)] == [entry["id"] for entry in found]
-    assert all(entry["subject"] for entry in found)
-
-
-def test_what_a_sandbox_outlives_is_said_as_it_is(report: Json) -> None:
-    """With a store a sandbox is not gone when its server stops."""
-    (limit,) = [entry for entry in report["assumptions"] if entry["id"] == "one-server"]
-    assert "only with --store" in limit["text"]
-
-
 def test_every_operation_that_is_assumed_is_listed_with_the_parts(report: Json) -> None:
     """Method, path, request and response are judged one by one; four operations have
     nothing to say.

@@ -15,7 +15,6 @@ from stub_server.contract.schema import Schemas
 from stub_server.domain.documents import is_document
 
 from ..conftest import Serve
-from ..support.contract import document
 from ..support.live import Live
 from ..support.wire import Header
 from .conftest import door_to
@@ -92,21 +91,6 @@ def test_each_example_fits_its_schema_belongs_together_and_says_its_name(
             broken += misnamed_event(contract, name)
     assert not broken, "\n".join(broken)
     assert count > 40
-
-
-def test_each_example_of_the_written_contract_belongs_to_the_others_of_its_name() -> None:
-    """Names, and members of a request that its answer has too.
-
-    That they fit is a law of the files.
-    """
-    broken = list[str]()
-    for entry in ("openapi.yaml", "sandbox.yaml"):
-        contract = document(entry)
-        for operation in contract.operations.values():
-            broken += unpaired(contract, operation)
-            is_api = entry == "openapi.yaml"
-            broken += [*apart(contract, operation), *untrue(contract, operation)] if is_api else []
-    assert not broken, "\n".join(broken)
 
 
 # -- examples

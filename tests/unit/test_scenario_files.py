@@ -12,6 +12,7 @@ from tests.support.live import NOW
 from tests.support.worlds import FIXTURES, world
 
 HEAD = "merchant: { name: Loja, city: Recife }\n"
+ANA = "story: none, customer: { name: Ana, email: ana@example.com, document: '34712695846' }"
 SHOP = (
     HEAD
     + """
@@ -45,9 +46,7 @@ def test_a_missing_file_is_named() -> None:
     ("text", "reason"),
     [
         ("merchant: [", r"mine.yaml:2: "),
-        (HEAD + "\tcustomers: 3", r"mine.yaml:2: .*cannot start any token"),
         (HEAD + "description: !!binary aGVsbG8=", r"mine.yaml:2: .*binary"),
-        (HEAD + "orders: 5", r"mine.yaml:\d+: orders: nothing can be bought"),
         (
             HEAD + "orders: 5\nprojects: [{ slug: canto-livre, status: draft }]",
             r"mine.yaml:\d+: orders: nothing can be",
@@ -65,19 +64,14 @@ def test_a_missing_file_is_named() -> None:
             HEAD + "orders: 10\nprojects: 2",
             r"mine.yaml:\d+: orders: nobody is left to buy: raise `customers`",
         ),
-        ("- 1", r"mine.yaml:\d+: \(root\): .* is not of type \"object\""),
-        ("customers: 3", r"mine.yaml:\d+: \(root\): \"merchant\" is a required property"),
         (
             HEAD + "custmers: 3",
             r"mine.yaml:\d+: \(root\): .*'custmers'",
         ),
-        (HEAD + "customers: many", r"mine.yaml:\d+: customers: .*\"integer\""),
-        (HEAD + "customers: -1", r"mine.yaml:\d+: customers: -1 is less than the minimum of 0"),
         (
             HEAD + "orders: 900000\nscale: 2",
             r"mine.yaml:\d+: orders: times scale is 1800000; at most 1000000",
         ),
-        (HEAD + "projects: 2.5", r"mine.yaml:\d+: projects"),
         (
             HEAD + "personas: [{ story: none, customer: {} }]",
             r"personas\[0\]: \"name\" is a required property",
@@ -87,13 +81,9 @@ def test_a_missing_file_is_named() -> None:
             r"projects\[0\].slug: the catalogue has no project 'nada'",
         ),
         (
-            HEAD + "projects: [{ slug: dados-na-veia, status: gone }]",
-            r"projects\[0\].status: 'gone' is not one of draft",
-        ),
-        (
             HEAD + "projects: [{ slug: canto-livre, status: active }, { slug: canto-livre, status:"
             " draft }]",
-            r"projects\[1\]: another project has this slug",
+            r"projects\[1\]: another project has this name, key or id",
         ),
         (
             HEAD
@@ -104,27 +94,18 @@ def test_a_missing_file_is_named() -> None:
             HEAD + "personas: [nobody]",
             r"personas\[0\]: there is no persona 'nobody'; known ones are .*past_due_br",
         ),
-        (HEAD + "personas: [past_due_br]", r"the story 'past_due' needs a monthly plan"),
+        (
+            HEAD + "personas: [past_due_br]",
+            r"the story 'past_due' needs a monthly plan.*plans of `records` do not count",
+        ),
         (
             HEAD + "months: 3\nprojects: 2\npersonas: [loyal_member]",
             r"the story 'loyal' begins on .*, or raise `months`",
         ),
         (
-            HEAD + "personas: [{ name: ana, story: none, customer: { name: Ana } }]",
-            r"personas\[0\].customer: .*email.* \(by CustomerCreate",
-        ),
-        (
             HEAD + "personas: [{ name: a, story: none, customer: { id: x, name: A, email: a@b.com,"
             " document: AB123 } }]",
             r"personas\[0\].customer.id: \"x\" does not match",
-        ),
-        (
-            HEAD + "personas: [{ name: ana, story: sad, customer: {} }]",
-            r"personas\[0\].story: 'sad' is not one of none",
-        ),
-        (
-            HEAD + "keys: [{ key: k, state: active, name: K, scopes: [all] }]",
-            r"keys\[0\].scopes\[0\]: .*ApiKeyCreate",
         ),
         (
             HEAD
@@ -134,25 +115,13 @@ def test_a_missing_file_is_named() -> None:
         ),
         (
             HEAD
-            + "webhooks: [{ key: w, behaviour: healthy, url: 'ftp://x', events: ['order.paid'] }]",
-            r"webhooks\[0\].url: .*WebhookCreate",
-        ),
-        (
-            HEAD
-            + "records: { customers: [{ name: Ana, email: ana@example.com, document: '11111111111'"
-            " }] }",
-            r"records.customers\[0\].document",
-        ),
-        (
-            HEAD
             + "records: { customers: [{ name: A, email: a@example.com, document: '34712695846',"
             " type: company }] }",
             r"records.customers\[0\]: type is company",
         ),
         (
-            HEAD
-            + "records: { customers: [{ id: 7, name: A, email: a@example.com, document: AB123 }] }",
-            r"customers\[0\].id: 7 is not of type",
+            HEAD + f"personas: [{{ name: a, {ANA} }}, {{ name: b, {ANA} }}]",
+            "another customer has this document",
         ),
         (SHOP + "  orders: [{ planId: '@clube/mensal' }]", r"records.orders\[0\]: .*required"),
         (
@@ -163,11 +132,6 @@ def test_a_missing_file_is_named() -> None:
             SHOP
             + "  customers: [{ name: A, email: a@example.com, document: AB123, created: ontem }]",
             r"customers\[0\].created: \"ontem\" is not a \"date-time\"",
-        ),
-        (
-            SHOP
-            + "  customers: [{ name: A, email: a@example.com, document: AB123, days_ago: 9999 }]",
-            "created is 1999",
         ),
         *(
             (
@@ -276,16 +240,6 @@ def test_the_example_of_the_readme_can_be_used(tmp_path: Path) -> None:
     assert sandbox.store.orders.count("customerId", sandbox.origin.personas["ana"]) == 1
 
 
-def test_two_personas_with_one_document_are_refused(tmp_path: Path) -> None:
-    who = "customer: { name: Ana, email: ana@example.com, document: '34712695846' }"
-    with pytest.raises(ScenarioError, match="another customer has this document"):
-        load(
-            tmp_path,
-            HEAD
-            + f"personas: [{{ name: a, story: none, {who} }}, {{ name: b, story: none, {who} }}]",
-        )
-
-
 def test_a_date_needs_no_quotes(tmp_path: Path) -> None:
     """It is the text that it looks like, as in JSON."""
     text = (
@@ -314,20 +268,3 @@ def test_every_mistake_is_named_with_its_line(tmp_path: Path) -> None:
     )
     assert any('"city"' in line for line in said)
     assert any("'custmers'" in line and "'ordres'" in line for line in said)
-
-
-def test_a_record_has_all_its_mistakes_and_a_persona_says_which_plans_count(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    head = "merchant: { name: Loja, city: Recife }\n"
-    file.write_text(
-        head + "records:\n  customers:\n    - { name: Ana, colour: red }\n", encoding="utf-8"
-    )
-    with pytest.raises(ScenarioError) as caught:
-        world(str(file))
-    said = str(caught.value).splitlines()
-    assert {"mine.yaml:4"} == {line.split(": ")[0] for line in said}
-    assert len(said) == 3  # email, document, and what is unknown
-    persona = "personas: [past_due_br]\nrecords: { projects: [], plans: [] }\n"
-    file.write_text(head + persona, encoding="utf-8")
-    with pytest.raises(ScenarioError, match="plans of `records` do not count"):
-        world(str(file))
