@@ -190,15 +190,14 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         from .server.layers.forwarding import Forwarding
 
         hops = Hops(random)
-        forwarding.append(partial(Forwarding, server=server, hops=hops))
+        forwarding.append(partial(Forwarding, hops=hops))
     return [
         partial(RequestContext, server=server, hops=hops),
-        partial(HostPolicy, server=server, hosts=hosts),
+        partial(HostPolicy, hosts=hosts),
         partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
         *forwarding,
         partial(
             Pages,
-            server=server,
             pages=pages,
             console=console.answer,
             most=console.most,
@@ -206,8 +205,8 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         ),
         *limited,
         Routing,
-        partial(FaultInjection, server=server),
-        partial(Security, server=server),
+        FaultInjection,
+        Security,
         Validation,
     ]
 

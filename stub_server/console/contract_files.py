@@ -54,11 +54,11 @@ def _sees_records(work: Work) -> bool:
         return False
     if CONTROL_KEY in headers or ADMIN_KEY in headers:
         try:
-            check_control(server, work.request, f"{CONTROL}/credentials", work.sandbox.name)
+            check_control(work, f"{CONTROL}/credentials", work.sandbox.name)
         except Refusal:
             return False
         return True
-    return sees_everything(server, work.request, work.sandbox, work.trace)
+    return sees_everything(work)
 
 
 @dataclass(frozen=True, eq=False)

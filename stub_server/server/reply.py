@@ -204,7 +204,7 @@ class Reply(Answer):
     def created(self, work: Work, path: str) -> "Reply":
         """Make it a 201 with a Location, the `path` below the sandbox. Returns the reply itself."""
         self.status = 201
-        self.headers.append((b"location", f"{work.target.prefix}{path}".encode()))
+        self.headers.append((b"location", f"{work.prefix}{path}".encode()))
         return self
 
     def complete(self) -> None:

@@ -1,9 +1,8 @@
-"""What one request works on: the sandbox that it is for, which exists or is created by its first
-accepted request, and the work in it, which handlers read with and write through.
+"""One request and the sandbox that it is for, which exists or is created by its first accepted
+request: what handlers read with and write through.
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from starlette.types import Scope
@@ -28,54 +27,45 @@ from .server import Server
 T = TypeVar("T")
 
 
-class Target:
-    """Which sandbox a request is for, and the path in it.
+class Work:
+    """One request, and the sandbox that it works in: the first argument of every handler, which
+    reads through `store` and writes to `draft` only.
 
-    `prefix` is the `/s/{name}` that was removed from the path, or empty. One that is `pending` does
-    not exist yet: a request that is refused creates none.
+    A sandbox is chosen when it has `begun`. `path` is the one in the sandbox, `prefix` the
+    `/s/{name}` that was removed from it, or empty. A sandbox that is `pending` does not exist yet:
+    a request that is refused creates none. `upload` is the file in the body, while it is processed.
+    `scope` has the client's connection. `drafted` is the step that is prepared, if any.
     """
 
-    __slots__ = (
-        "_created",
-        "_sandboxes",
-        "generation",
-        "is_chosen",
-        "path",
-        "pending",
-        "prefix",
-        "sandbox",
-        "was_gone",
-    )
+    has_begun = False
+    sandbox: Sandbox
+    store: Store
+    path: str
+    prefix: str
+    trace: Trace
+    generation: str  # of the sandbox, when the request began
+    was_gone: bool  # whether the sandbox was deleted before the request began
+    is_chosen = True
+    pending: Sandbox | None = None
+    _created: Entry | None = None  # what this request has created
+    caller: Caller | None = None
+    upload: bytes | bytearray = b""
+    drafted: Draft | None = None
 
-    def __init__(
-        self,
-        sandboxes: Sandboxes,
-        sandbox: Sandbox,
-        path: str,
-        prefix: str = "",
-        *,
-        is_pending: bool = False,
-        is_chosen: bool = True,
-    ) -> None:
-        """`sandboxes` are those of the server. One that is not chosen, the default one, only has
-        the request in its journal.
-        """
-        self.sandbox, self.path, self.prefix = sandbox, path, prefix
-        self.pending = sandbox if is_pending else None
-        self.was_gone = sandbox.status.is_gone  # deleted before the request began
-        self.generation = sandbox.origin.generation  # when the request began
-        self.is_chosen = is_chosen
-        self._sandboxes = sandboxes
-        self._created: Entry | None = None  # what this request has created
+    def __init__(self, server: Server, request: Request, scope: Scope) -> None:
+        self.server, self.request, self.scope = server, request, scope
 
-    def begin(self, request: Request) -> Trace:
-        """Begin the trace of the request that is for it."""
-        sandbox = self.sandbox
-        return Trace(  # by position: by keyword it takes half as long again
+    def begin(self, sandbox: Sandbox, path: str, prefix: str = "") -> Trace:
+        """Begin in a sandbox, with the trace that its journal will have."""
+        request = self.request
+        self.has_begun, self.sandbox, self.path, self.prefix = True, sandbox, path, prefix
+        self.was_gone = sandbox.status.is_gone
+        self.generation = sandbox.origin.generation
+        self.trace = trace = Trace(  # by position: by keyword it takes half as long again
             sandbox.ids.request(),
             sandbox.clock.now,
             request.method,
-            self.path or "/",
+            path or "/",
             request.query,
             sandbox.name,
             sandbox.log.number,
@@ -83,33 +73,37 @@ class Target:
             request.began,
             request.received_at,
         )
+        return trace
 
-    def move_to(self, sandbox: Sandbox) -> None:
-        """Go on in a past of the sandbox, or in what has taken its place."""
-        self.sandbox = sandbox
+    def begin_unchosen(self) -> Trace:
+        """Begin a request for which no sandbox of this server is chosen: the default one only has
+        it in its journal.
+        """
+        self.is_chosen = False
+        return self.begin(self.sandboxes.default, self.request.path)
 
-    async def create(self, trace: Trace) -> None:
+    async def create(self) -> None:
         """Create the sandbox of an accepted request, if it does not exist."""
         pending = self.pending
         if pending is None:
             return
-        sandbox = await self._sandboxes.register(pending)
+        sandbox = await self.sandboxes.register(pending)
         if sandbox is pending:
-            self._created = self._sandboxes.entry(sandbox.name)
+            self._created = self.sandboxes.entry(sandbox.name)
         else:  # another request created it first
-            trace.id = sandbox.ids.request()
+            self.trace.id = sandbox.ids.request()
             if self.sandbox is pending:  # and not its past
                 self.sandbox = sandbox
         self.pending = None
 
-    def undo(self, trace: Trace) -> None:
+    def undo(self) -> None:
         """Delete the sandbox that a failed request created, if any, unless others have used it
         meanwhile.
 
         A request whose sandbox does not exist is in the default one's journal, with its whole path
         and an id of the default one.
         """
-        sandboxes, created = self._sandboxes, self._created
+        sandboxes, created, trace = self.sandboxes, self._created, self.trace
         if self.pending is None and created is None:
             return
         if created is not None and not sandboxes.take_back(created):
@@ -120,31 +114,6 @@ class Target:
         trace.before, trace.after = default.log.number, None
         trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
         self.prefix = ""
-
-
-@dataclass(slots=True, eq=False)
-class Work:
-    """The first argument of every handler, which reads through `store` and writes to `draft` only.
-
-    `upload` is the file in the body, while it is processed. `scope` has the client's connection.
-    `drafted` is the step that is prepared, if any.
-    """
-
-    server: Server
-    request: Request
-    target: Target
-    trace: Trace
-    sandbox: Sandbox
-    store: Store
-    caller: Caller | None = None
-    upload: bytes | bytearray = b""
-    scope: Scope = field(default_factory=dict)
-    drafted: Draft | None = None
-
-    @property
-    def prefix(self) -> str:
-        """The `/s/{name}` by which the sandbox was named, or empty."""
-        return self.target.prefix
 
     @property
     def sandboxes(self) -> Sandboxes:
@@ -253,9 +222,8 @@ class Work:
         self.store = store
 
     def move_to(self, sandbox: Sandbox) -> None:
-        """Go on in the sandbox that has taken the place of this one."""
+        """Go on in a past of the sandbox, or in what has taken its place."""
         self.sandbox = sandbox
-        self.target.move_to(sandbox)
 
     @property
     def cause(self) -> Cause:

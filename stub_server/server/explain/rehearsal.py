@@ -19,7 +19,6 @@ from ..layers.inside import Question, scope_of
 from ..layers.routing import Application, Routing
 from ..layers.way import Way
 from ..reply import Answer
-from ..work import Target
 
 _PEER = ("127.0.0.1", 0)
 
@@ -60,8 +59,8 @@ class Rehearsal:
 
         await asyncio.sleep(0)
         scope = scope_of("", asked, _PEER)
-        way = Way(scope, receive, send, request_of(scope))
-        way.begin(Target(self._app().sandboxes, copy, asked.path))
+        way = Way(self._app().server, request_of(scope), scope, receive, send)
+        way.begin(copy, asked.path)
         try:
             at_once(due_jobs(copy))
             answer: Answer = await self.routing(way)

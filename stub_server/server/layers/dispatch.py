@@ -11,11 +11,9 @@ from ...domain.lifecycle import duplicate
 from ...engine.tables.specs import UniqueViolation
 from ..reply import Answer, Reply, Streamed
 from ..request import CONTROL_KEY
-from ..server import Server
-from ..work import Work
 from .access import check_access
 from .idempotency import HEADER, Repeatable
-from .security import Gate
+from .security import admit
 from .time_travel import AS_OF, Past, check_past
 from .way import Arguments, Way
 
@@ -32,26 +30,26 @@ class Dispatch:
     that was saved for an Idempotency-Key.
     """
 
-    def __init__(self, server: Server) -> None:
-        self._server, self._past, self._gate = server, Past(server), Gate(server)
+    def __init__(self) -> None:
+        self._past = Past()
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
         faults = way.faults
         if faults is None or faults.effect is not None:
             return self._execute(way)
-        return faults(partial(self._execute, way), faults.of_body(way.arguments.body))
+        return faults.with_body(way.arguments.body, partial(self._execute, way))
 
     def _execute(self, way: Way) -> Awaitable[Answer]:
         """Execute a request in the present. Others were served while its body arrived."""
-        target, trace, sandbox = way.target, way.trace, way.target.sandbox
-        if target.pending is not None or AS_OF in way.request.headers:
+        trace, sandbox = way.trace, way.sandbox
+        if way.pending is not None or AS_OF in way.request.headers:
             return self._elsewhere(way)
         if (
             sandbox.log.number != trace.before
-            or sandbox.origin.generation != target.generation
+            or sandbox.origin.generation != way.generation
             or CONTROL_KEY in way.request.headers  # it may be that of another sandbox
         ):
-            self._check_again(way)
+            _check_again(way)
         trace.at, trace.before = sandbox.clock.now, sandbox.log.number
         return self._handle(way)
 
@@ -61,90 +59,78 @@ class Dispatch:
         Raises Unavailable if another request has created the sandbox, without the merchant of this
         one.
         """
-        request, target, trace, caller = way.request, way.target, way.trace, way.caller
-        if AS_OF in request.headers:
-            check_past(request.method, trace.path, is_control=way.endpoint.base != "")
-            past = await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1"))
-            self._check_again(way)
-            target.move_to(past)
-            await target.create(trace)
+        if AS_OF in way.request.headers:
+            check_past(way.request.method, way.trace.path, is_control=way.endpoint.base != "")
+            past = await self._past.of(way)
+            _check_again(way)
+            way.move_to(past)
+            await way.create()
             return await self._handle(way)
-        await target.create(trace)
-        if caller is not None and caller.identity.merchant_id not in target.sandbox.stores:
+        await way.create()
+        caller = way.caller
+        if caller is not None and caller.identity.merchant_id not in way.sandbox.stores:
             message = "The sandbox has just been created. Send the request again."
             raise Unavailable(message, headers={"Retry-After": "0"})
         return await self._execute(way)
 
-    def _check_again(self, way: Way) -> None:
-        """Check a credential that may have ended while the request waited, or its body came.
-
-        Raises Unauthenticated, Forbidden.
-        """
-        if way.endpoint.security:
-            way.caller = self._gate.admit(way.endpoint.operation, way, again=True)
-        check_access(self._server, way.request, way.target)
-
     def _handle(self, way: Way) -> Awaitable[Answer]:
-        request, target, caller = way.request, way.target, way.caller
-        sandbox = target.sandbox
-        if caller is None:
-            store = sandbox.store
+        if way.caller is None:
+            way.store = way.sandbox.store
         else:  # the past may not have this merchant
-            merchant_id = caller.identity.merchant_id
-            store = sandbox.stores.get(merchant_id) or sandbox.store_of(merchant_id)
-        work = Work(
-            self._server,
-            request,
-            target,
-            way.trace,
-            sandbox,
-            store,
-            caller,
-            way.arguments.upload,
-            way.scope,
-        )
-        if HEADER in request.headers and way.endpoint.operation.takes_key:
-            return self._once(way, work)
-        return self._perform(way, work)
+            way.store = way.sandbox.store_of(way.caller.identity.merchant_id)
+        if HEADER in way.request.headers and way.endpoint.operation.takes_key:
+            return self._once(way)
+        return _perform(way)
 
-    async def _once(self, way: Way, work: Work) -> Answer:
+    async def _once(self, way: Way) -> Answer:
         """Execute a request that is repeated with its Idempotency-Key once, and answer with the
         saved reply.
         """
-        repeatable = Repeatable(work, way.arguments.body, way.request.headers[HEADER])
+        repeatable = Repeatable(way, way.arguments.body)
         earlier = repeatable.earlier()
         if earlier is not None:
             way.trace.respond_at = perf_counter_ns()
             return earlier
         with repeatable.running():
-            return await self._perform(way, work, repeatable)
+            return await _perform(way, repeatable)
 
-    async def _perform(self, way: Way, work: Work, repeatable: Repeatable | None = None) -> Answer:
-        endpoint, arguments, trace = way.endpoint, way.arguments, way.trace
-        trace.rule_at = perf_counter_ns()
-        try:
-            replied = endpoint.handler(work, *arguments.ids, **arguments.named)
-            reply: Reply = (await replied) if endpoint.is_async else replied
-            # what it tells may be of the next generation; a rotation ends its own key
-            if CONTROL_KEY in way.request.headers and endpoint.operation.id != _ROTATES:
-                check_access(self._server, way.request, way.target)
-            trace.respond_at = perf_counter_ns()
-            if (reply.status, reply.shape) not in endpoint.proved:
-                endpoint.check(reply)
-            if isinstance(reply, Streamed):
-                return reply
-            reply.body = b"".join(reply.parts)
-            # A refusal is not saved: it can be tried again.
-            saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply)
-            reply.complete()
-            if saved is not None or work.drafted is not None:
-                work.commit(saved)
+
+def _check_again(way: Way) -> None:
+    """Check a credential that may have ended while the request waited, or its body came.
+
+    Raises Unauthenticated, Forbidden.
+    """
+    if way.endpoint.security:
+        admit(way, again=True)
+    check_access(way)
+
+
+async def _perform(way: Way, repeatable: Repeatable | None = None) -> Answer:
+    endpoint, arguments, trace = way.endpoint, way.arguments, way.trace
+    trace.rule_at = perf_counter_ns()
+    try:
+        replied = endpoint.handler(way, *arguments.ids, **arguments.named)
+        reply: Reply = (await replied) if endpoint.is_async else replied
+        # what it tells may be of the next generation; a rotation ends its own key
+        if CONTROL_KEY in way.request.headers and endpoint.operation.id != _ROTATES:
+            check_access(way)
+        trace.respond_at = perf_counter_ns()
+        if (reply.status, reply.shape) not in endpoint.proved:
+            endpoint.check(reply)
+        if isinstance(reply, Streamed):
             return reply
-        except Conflict as conflict:
-            _locate(conflict, arguments)
-            raise
-        except (ContractViolation, UniqueViolation) as error:
-            raise _refusal_of(error, way) from None
+        reply.body = b"".join(reply.parts)
+        # A refusal is not saved: it can be tried again.
+        saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply)
+        reply.complete()
+        if saved is not None or way.drafted is not None:
+            way.commit(saved)
+        return reply
+    except Conflict as conflict:
+        _locate(conflict, arguments)
+        raise
+    except (ContractViolation, UniqueViolation) as error:
+        raise _refusal_of(error, way) from None
 
 
 def _refusal_of(error: ContractViolation | UniqueViolation, way: Way) -> Exception:

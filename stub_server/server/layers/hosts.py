@@ -13,7 +13,6 @@ from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
 from ..reply import Answer, Pairs
 from ..request import ADMIN_KEY, CONTROL, Request
-from ..server import Server
 from .way import Layer, Way
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe
@@ -78,8 +77,8 @@ class HostPolicy:
     answer them otherwise.
     """
 
-    def __init__(self, app: Layer, server: Server, hosts: Hosts) -> None:
-        self.app, self._server, self._hosts = app.__call__, server, hosts
+    def __init__(self, app: Layer, hosts: Hosts) -> None:
+        self.app, self._hosts = app.__call__, hosts
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
@@ -90,7 +89,7 @@ class HostPolicy:
         if way.scope["http_version"] == "1.1" and b"host" not in headers:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
-            self._check_headers(request)
+            _check_headers(way)
         if (
             not self._hosts.admits(headers.get(b"host"))
             and without_prefix(request.path) not in OPEN_CONTROL
@@ -98,36 +97,36 @@ class HostPolicy:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         return self.app(way)
 
-    def _check_headers(self, request: Request) -> None:
-        """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong
-        admin key, and Forbidden for a delivery.
-        """
-        headers, path = request.headers, without_prefix(request.path)
-        repeated = _repeated(request.sent)
-        if repeated is not None:
-            raise BadRequest(f"The request has more than one {repeated} header. Send one.")
-        if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
-            raise NotBuilt(
-                "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
-            )
-        if headers.get(b"upgrade", b"").lower() == b"websocket":
-            prefix = request.path.removesuffix(path)
-            stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
-            raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
-        given, server = headers.get(ADMIN_KEY), self._server
-        if (
-            given is not None
-            and server.guard.admin_key is not None
-            and not server.guard.knows_admin(given)
-        ):
-            server.guard.count_wrong_key(request.peer)
-        # A webhook's delivery could change something here, or cause more deliveries.
-        if DELIVERY in headers and inbox_at(request.method, path) is None:
-            message = (
-                "Webhook deliveries to this server are for inboxes only:"
-                f" /s/SANDBOX{CONTROL}/inbox/NAME."
-            )
-            raise Forbidden(message, code="delivery_not_allowed")
+
+def _check_headers(way: Way) -> None:
+    """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong
+    admin key, and Forbidden for a delivery.
+    """
+    request = way.request
+    headers, path = request.headers, without_prefix(request.path)
+    repeated = _repeated(request.sent)
+    if repeated is not None:
+        raise BadRequest(f"The request has more than one {repeated} header. Send one.")
+    if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
+        raise NotBuilt(
+            "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
+        )
+    if headers.get(b"upgrade", b"").lower() == b"websocket":
+        stream = f"GET {request.path.removesuffix(path)}{CONTROL}/stream"
+        raise BadRequest(
+            "WebSockets are not supported. Send a plain HTTP request."
+            f" {stream} sends events as they happen."
+        )
+    given, guard = headers.get(ADMIN_KEY), way.server.guard
+    if given is not None and guard.admin_key is not None and not guard.knows_admin(given):
+        guard.count_wrong_key(request.peer)
+    # A webhook's delivery could change something here, or cause more deliveries.
+    if DELIVERY in headers and inbox_at(request.method, path) is None:
+        raise Forbidden(
+            "Webhook deliveries to this server are for inboxes only:"
+            f" /s/SANDBOX{CONTROL}/inbox/NAME.",
+            code="delivery_not_allowed",
+        )
 
 
 def _too_many_parts(request: Request) -> Refusal:

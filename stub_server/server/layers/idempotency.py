@@ -19,10 +19,9 @@ REPLAYED = (b"idempotent-replayed", b"true")
 class Repeatable:
     """One such request."""
 
-    def __init__(self, work: Work, body: object, header: bytes) -> None:
-        """`header` has the key."""
+    def __init__(self, work: Work, body: object) -> None:
         self._work = work
-        self._key, self._fingerprint = _key_of(work, header), _fingerprint(work, body)
+        self._key, self._fingerprint = _key_of(work), _fingerprint(work, body)
 
     def earlier(self) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
@@ -60,9 +59,9 @@ class Repeatable:
         return Saved(self._key, self._fingerprint, expires, reply.status, reply.body, headers)
 
 
-def _key_of(work: Work, header: bytes) -> ReplyKey:
+def _key_of(work: Work) -> ReplyKey:
     """Merchant, method, path and key of a request; a quoted key and a bare one are the same."""
-    text = header.decode("latin-1")
+    text = work.request.headers[HEADER].decode("latin-1")
     if len(text) > 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
     return work.store.merchant.id, work.request.method, work.trace.path, text

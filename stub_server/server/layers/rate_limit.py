@@ -27,22 +27,19 @@ class RateLimit:
         self._windows = Windows(seconds)
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
-        request = way.request
-        target = way.target
-        if not target.path.startswith(CONTROL) and not request.is_internal:
-            way.limits = self.take(
-                target.sandbox.name, request.headers.get(b"authorization"), request.peer
-            )
+        if not way.path.startswith(CONTROL) and not way.request.is_internal:
+            way.limits = self._take(way)
         return self.app(way)
 
-    def take(self, sandbox: str, authorization: bytes | None, peer: str) -> Headers:
+    def _take(self, way: Way) -> Headers:
         """Count a request and return the RateLimit headers.
 
         Raises Limited, with these and Retry-After.
         """
         # Neither the case of the scheme nor blanks after it make another caller.
-        credential = (authorization or b"").partition(b" ")[2].strip() or peer.encode()
-        caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
+        sent = way.request.headers.get(b"authorization", b"").partition(b" ")[2].strip()
+        sent = sent or way.request.peer.encode()
+        caller = blake2b(sent, digest_size=16, key=way.sandbox.name.encode()[:64]).digest()
         used, seconds = self._windows.count(caller)
         left = max(0, self.most - used)
         headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}

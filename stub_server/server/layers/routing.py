@@ -34,20 +34,20 @@ class Application(ConnexionMiddleware):
     def __init__(
         self,
         server: Server,
-        dispatch: Callable[[Server], Layer],
+        dispatch: Callable[[], Layer],
         layers: Callable[[Server], Sequence[Any]],
     ) -> None:
         """`dispatch` makes the innermost layer; `layers` returns those around it: classes that take
         the next layer.
         """
-        super().__init__(dispatch(server), import_name=__name__, middlewares=[])
+        super().__init__(dispatch(), import_name=__name__, middlewares=[])
         self._dispatch, self._layers = dispatch, layers
         self.serve(server)
 
     def serve(self, server: Server) -> None:
         """Set the server of all layers. It must be called before the first request."""
         self.server, self.sandboxes = server, server.sandboxes
-        self.app, self.middlewares = self._dispatch(server), [*self._layers(server)]
+        self.app, self.middlewares = self._dispatch(), [*self._layers(server)]
 
 
 class Route:
@@ -102,7 +102,7 @@ class Routing(SpecMiddleware):
             self._below[start] = route
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
-        path, method = way.target.path, way.request.method
+        path, method = way.path, way.request.method
         values: tuple[str, ...] = ()
         route = self._static.get(path)
         if route is None:

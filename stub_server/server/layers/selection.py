@@ -14,7 +14,6 @@ from ..reply import Answer
 from ..request import ADMIN_KEY, CONTROL, Request
 from ..sandboxes.entry import folded
 from ..server import Server
-from ..work import Target
 from .access import check_control, is_from_elsewhere
 from .hops import NotThere
 from .hosts import OPEN_CONTROL, Hosts
@@ -38,8 +37,7 @@ class SandboxSelection:
 
     def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
-        self.app, self._server = app.__call__, server
-        self._hosts, self._pages = hosts, pages
+        self.app, self._hosts, self._pages = app.__call__, hosts, pages
         self._sandboxes, self._tokens = server.sandboxes, server.tokens
         self._has_store = server.sandboxes.persistence.has_store
 
@@ -90,7 +88,7 @@ class SandboxSelection:
             except NotThere as error:
                 sandboxes.forget_holder(wanted)
                 _take_back(way, error, began)
-            with self._server.waiting.take():
+            with way.server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
             found = sandboxes.choose(name) or sandboxes.default
@@ -103,73 +101,67 @@ class SandboxSelection:
 
         Raises NotFound for one that only reads the control surface.
         """
-        request, settings, sandboxes = way.request, self._server.settings, self._sandboxes
+        request, server, sandboxes = way.request, way.server, self._sandboxes
         headers = request.headers
         # A foreign page must not create sandboxes in a developer's server: their number is limited.
-        if settings.loopback and (
+        if server.settings.loopback and (
             is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))
         ):
             raise NotFound("There is no such sandbox.", code="sandbox_not_found")
         path = request.path if rest is None else rest
         is_control, reads = path.startswith(CONTROL), request.method in ("GET", "HEAD")
         if is_control and request.method != "OPTIONS":
-            check_control(self._server, request, path, None)
+            check_control(way, path, None)
         if reads and (not path or path in self._pages):
             sandbox = await sandboxes.register(await sandboxes.pending_sandbox(name))
         else:
-            suggests = not settings.is_public or self._server.guard.knows_admin(
-                headers.get(ADMIN_KEY)
-            )
-            only_reads = is_control and reads and path != CREDENTIALS
             sandbox = await sandboxes.pending_sandbox(
-                name, creates=not only_reads, suggests=suggests
+                name,
+                creates=not (is_control and reads) or path == CREDENTIALS,
+                suggests=not server.settings.is_public
+                or server.guard.knows_admin(headers.get(ADMIN_KEY)),
             )
-        is_pending = sandboxes.find(sandbox.name) is not sandbox
-        return await self._go_on(sandbox, rest, way, is_pending=is_pending)
+        if sandboxes.find(sandbox.name) is not sandbox:
+            way.pending = sandbox
+        return await self._go_on(sandbox, rest, way)
 
-    def _go_on(
-        self,
-        sandbox: Sandbox,
-        rest: str | None,
-        way: Way,
-        *,
-        is_pending: bool = False,
-    ) -> Awaitable[Answer]:
+    def _go_on(self, sandbox: Sandbox, rest: str | None, way: Way) -> Awaitable[Answer]:
         """`rest` is the path below the prefix of a sandbox, if the request has one."""
-        request = way.request
-        is_up_to_date = sandbox.status.is_broken or sandbox.clock.latch(
-            request.received_at, sandbox.timers.jobs, stands=sandbox.status.is_advancing
+        request, status = way.request, sandbox.status
+        is_up_to_date = status.is_broken or sandbox.clock.latch(
+            request.received_at, sandbox.timers.jobs, stands=status.is_advancing
         )
-        prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
-        target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
-        way.begin(target)
+        if rest is None:
+            way.begin(sandbox, request.path)
+        else:
+            way.begin(sandbox, rest, f"/s/{sandbox.name}")
         if not is_up_to_date:
-            return self._later(target, way)
-        if sandbox.status.is_broken or target.prefix:
-            return self._serve(target, way)
+            return self._later(way)
+        if status.is_broken or rest is not None:
+            return self._serve(way)
         return self.app(way)
 
-    async def _later(self, target: Target, way: Way) -> Answer:
+    async def _later(self, way: Way) -> Answer:
         """Do what is due first: this request waits, and those to other sandboxes do not."""
-        sandbox = target.sandbox
-        with self._server.waiting.take(sandbox.name):
+        sandbox = way.sandbox
+        with way.server.waiting.take(sandbox.name):
             await do_due(sandbox, self._sandboxes.worker)
         way.trace.begin(sandbox.clock.now, sandbox.log.number)
-        return await self._serve(target, way)
+        return await self._serve(way)
 
-    def _serve(self, target: Target, way: Way) -> Awaitable[Answer]:
+    def _serve(self, way: Way) -> Awaitable[Answer]:
         """Raises Unavailable where the sandbox is broken, except for requests that
         end that state.
         """
-        sandbox = target.sandbox
-        if sandbox.status.is_broken and target.path not in SERVED_WHEN_BROKEN:
-            raise broken(sandbox.name)
-        if target.prefix:
+        name = way.sandbox.name
+        if way.sandbox.status.is_broken and way.path not in SERVED_WHEN_BROKEN:
+            raise broken(name)
+        if way.prefix:
             named = _named(way.request)
-            if named is not None and folded(named) != sandbox.name:
+            if named is not None and folded(named) != name:
                 way.trace.warn(("x_sandbox_ignored",))
-            if not target.path:
-                return _to_the_pages(way, target)
+            if not way.path:
+                return _to_the_pages(way)
         return self.app(way)
 
     def _sandbox_of(self, way: Way, authorization: bytes) -> str | None:
@@ -193,7 +185,8 @@ def _take_back(way: Way, error: NotThere, began: float) -> None:
     """
     if way.request.is_hop or error.receive is None or monotonic() - began > PATIENCE:
         raise error
-    way.has_target, way.holder, way.receive = False, None, error.receive
+    way.has_begun, way.is_chosen = False, True
+    way.holder, way.receive = None, error.receive
 
 
 def _key_in(authorization: bytes) -> str | None:
@@ -210,10 +203,10 @@ def _named(request: Request) -> str | None:
     return None if named is None else named.decode("latin-1")
 
 
-async def _to_the_pages(way: Way, target: Target) -> Answer:
+async def _to_the_pages(way: Way) -> Answer:
     """Redirect to the pages of a sandbox, which are below `/s/{name}/`, with the slash."""
     query = way.request.query
     way.trace.is_kept = False
     return Answer(
-        307, [(b"location", target.prefix.encode() + b"/" + (b"?" + query if query else b""))]
+        307, [(b"location", way.prefix.encode() + b"/" + (b"?" + query if query else b""))]
     )

@@ -71,7 +71,7 @@ class Validation:
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
         way.trace.validate_at = perf_counter_ns()
-        checks = way.target.sandbox.settings.check_digits
+        checks = way.sandbox.settings.check_digits
         if checks_digits.get() is not checks:
             checks_digits.set(checks)
         requests = self._compiled.get(way.endpoint)
@@ -97,11 +97,11 @@ class Validation:
             raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
         _check_coding(request)
         async with self._uploading:
-            way.arguments.upload = await request.read(way.receive, LARGEST_FILE)
+            way.upload = await request.read(way.receive, LARGEST_FILE)
             try:
                 return await self.app(way)
             finally:
-                del way.arguments
+                del way.upload
 
 
 class OperationRequests:
@@ -224,7 +224,7 @@ class QueryReader:
         found, odd = parse(query)
         if not odd:
             return found
-        settings = way.target.sandbox.settings
+        settings = way.sandbox.settings
         may_reject = self._may_reject and settings.unknown_query == "reject"
         wrong: dict[str, Detail] = {}
         for name in odd:

@@ -8,10 +8,10 @@ from starlette.types import Receive, Scope, Send
 
 from ...core.record import Body
 from ...domain.callers import Caller
-from ...engine.kept import Trace
 from ..reply import Answer, Headers
 from ..request import Request
-from ..work import Target
+from ..server import Server
+from ..work import Work
 from .endpoint import Endpoint
 from .injection import Injection
 
@@ -27,13 +27,10 @@ class Holder(NamedTuple):
 class Arguments:
     """What a handler is given, validated: the ids of the path, and query and body by name, if it
     takes them.
-
-    `upload` is a file in the body, while it is processed.
     """
 
     ids: Final[tuple[str, ...]]
     named: Final[Body]
-    upload: bytes | bytearray = b""
 
     @property
     def body(self) -> Any:
@@ -41,32 +38,29 @@ class Arguments:
         return self.named.get("body")
 
 
-class Way:
-    """One request. What a layer has not found out yet is not there, or None."""
+class Way(Work):
+    """The work of one request, with what only layers look at.
 
-    # by SandboxSelection, which also finds out whose token chose the sandbox, or which other
-    # server has it
-    target: Target
-    trace: Trace
-    has_target = False
+    What a layer has not found out yet is not there, or None.
+    """
+
+    # by SandboxSelection, which begins the request in a sandbox and also finds out whose token
+    # chose it, or which other server has it
     token: Caller | None = None
     holder: Holder | None = None
     limits: Headers | None = None  # headers about the rate limit, by RateLimit
     # by Routing, with the values of the path
     endpoint: Endpoint
     values: tuple[str, ...]
-    faults: Injection | None = None  # what may happen to it, by FaultInjection
-    caller: Caller | None = None  # by Security
+    faults: Injection | None = None  # what may happen to it, by FaultInjection; then Security
+    # finds the caller
     arguments: Arguments  # of the handler, by Validation
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, request: Request) -> None:
-        self.scope, self.receive, self.send, self.request = scope, receive, send, request
-
-    def begin(self, target: Target) -> Trace:
-        """Begin the trace that the journal will have, of a request for a target."""
-        self.target, self.has_target = target, True
-        self.trace = target.begin(self.request)
-        return self.trace
+    def __init__(
+        self, server: Server, request: Request, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        super().__init__(server, request, scope)
+        self.receive, self.send = receive, send
 
 
 class Layer(Protocol):
