@@ -14,7 +14,7 @@ import yaml
 from werkzeug.http import parse_accept_header
 
 from ..contract.source import Json
-from ..core.problem import Refusal
+from ..core.problem import Forbidden
 from ..core.slices import BackgroundWorker
 from ..server.layers.access import check_control, may_read_api
 from ..server.layers.hosts import is_local_host
@@ -55,7 +55,7 @@ def _sees_records(work: Work) -> bool:
     if CONTROL_KEY in headers or ADMIN_KEY in headers:
         try:
             check_control(work, f"{CONTROL}/credentials", work.sandbox.name)
-        except Refusal:
+        except Forbidden:
             return False
         return True
     return sees_everything(work)
