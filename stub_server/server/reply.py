@@ -117,7 +117,6 @@ class Answer:
     joined.
     """
 
-    __slots__ = ("body", "headers", "parts", "status")
     is_final = False  # whether it is sent as it is
     parts: Sequence[bytes]
 
@@ -144,8 +143,6 @@ class Answer:
 class Cut(Answer):
     """An answer whose connection ends within the body."""
 
-    __slots__ = ()
-
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
@@ -155,14 +152,12 @@ class Cut(Answer):
 class Said(Answer):
     """What a server answers to another one, and to no client."""
 
-    __slots__ = ()
     is_final = True
 
 
 class Forwarded(Answer):
     """What another application answers: `passage` sends it, or its end, as it comes."""
 
-    __slots__ = ("_passage",)
     is_final = True
 
     def __init__(self, passage: Passage) -> None:
@@ -187,8 +182,6 @@ class Reply(Answer):
     it first occurs, and records when they are written. A body without a shape is checked every
     time.
     """
-
-    __slots__ = ("media", "shape")
 
     def __init__(
         self,
@@ -223,8 +216,6 @@ class Streamed(Reply):
     A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to
     notice that the reader has left.
     """
-
-    __slots__ = ("_chunks",)
 
     def __init__(self, chunks: AsyncGenerator[bytes], media: bytes, headers: Pairs = ()) -> None:
         of_streams = (

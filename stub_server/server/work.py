@@ -31,8 +31,8 @@ class Work:
     """One request, and the sandbox that it works in: the first argument of every handler, which
     reads through `store` and writes to `draft` only.
 
-    A sandbox is chosen when it has `begun`. `path` is the one in the sandbox, `prefix` the
-    `/s/{name}` that was removed from it, or empty. A sandbox that is `pending` does not exist yet:
+    `path` is the one in the sandbox, `prefix` the `/s/{name}` before it, or empty. The sandbox is
+    chosen when the request has begun. One that is `pending` does not exist yet:
     a request that is refused creates none. `upload` is the file in the body, while it is processed.
     `scope` has the client's connection. `drafted` is the step that is prepared, if any.
     """
@@ -40,8 +40,6 @@ class Work:
     has_begun = False
     sandbox: Sandbox
     store: Store
-    path: str
-    prefix: str
     trace: Trace
     generation: str  # of the sandbox, when the request began
     was_gone: bool  # whether the sandbox was deleted before the request began
@@ -54,18 +52,28 @@ class Work:
 
     def __init__(self, server: Server, request: Request, scope: Scope) -> None:
         self.server, self.request, self.scope = server, request, scope
+        self.separate_prefix()
 
-    def begin(self, sandbox: Sandbox, path: str, prefix: str = "") -> Trace:
+    def separate_prefix(self) -> None:
+        """Tell the prefix of a sandbox from the path in it."""
+        self.prefix, self.path = "", self.request.path
+        if self.path.startswith("/s/"):
+            name, slash, rest = self.path[3:].partition("/")
+            self.prefix, self.path = f"/s/{name}", slash + rest
+
+    def begin(self, sandbox: Sandbox) -> Trace:
         """Begin in a sandbox, with the trace that its journal will have."""
         request = self.request
-        self.has_begun, self.sandbox, self.path, self.prefix = True, sandbox, path, prefix
+        self.has_begun, self.sandbox = True, sandbox
+        if self.prefix:
+            self.prefix = f"/s/{sandbox.name}"
         self.was_gone = sandbox.status.is_gone
         self.generation = sandbox.origin.generation
         self.trace = trace = Trace(  # by position: by keyword it takes half as long again
             sandbox.ids.request(),
             sandbox.clock.now,
             request.method,
-            path or "/",
+            self.path or "/",
             request.query,
             sandbox.name,
             sandbox.log.number,
@@ -79,8 +87,8 @@ class Work:
         """Begin a request for which no sandbox of this server is chosen: the default one only has
         it in its journal.
         """
-        self.is_chosen = False
-        return self.begin(self.sandboxes.default, self.request.path)
+        self.is_chosen, self.prefix, self.path = False, "", self.request.path
+        return self.begin(self.sandboxes.default)
 
     async def create(self) -> None:
         """Create the sandbox of an accepted request, if it does not exist."""

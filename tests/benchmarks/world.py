@@ -88,7 +88,7 @@ class Handlers:
         at_once(due_jobs(self._sandbox))
         work = Work(self._server, self._request, {})
         work.sandbox, work.store = self._sandbox, self._sandbox.store
-        work.prefix, work.trace, work.caller = "", self._trace, self._caller
+        work.trace, work.caller = self._trace, self._caller
         return work
 
     def get(self, ident: str) -> Reply:

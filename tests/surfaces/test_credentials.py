@@ -17,12 +17,9 @@ REALM = 'Bearer realm="membership-sandbox"'
 @pytest.mark.parametrize(
     ("header", "value", "wrong"),
     [
-        ("Authorization", "sk_test_abc", "does not begin with Bearer"),
-        ("Authorization", "eyJx.y.z", "does not begin with Bearer"),
-        ("Authorization", "Basic YTpi", "begin with Bearer"),
-        ("Authorization", "Token abc", "begin with Bearer"),
-        ("Authorization", "", "begin with Bearer"),
-        ("Authorization", "Bearer ", "nothing after Bearer"),
+        ("Authorization", "sk_test_abc", "is not Bearer and a credential"),
+        ("Authorization", "Basic YTpi", "is not Bearer and a credential"),
+        ("Authorization", "Bearer ", "is not Bearer and a credential"),
         ("X-API-Key", "sk_test_abc", "X-API-Key"),
         ("X-Other", "sk_test_abc", ""),
     ],

@@ -41,7 +41,7 @@ def test_a_stream_that_cannot_be_sent_is_ended() -> None:
         yield b"{}"
 
     async def streaming(way: Way) -> Answer:
-        way.begin(sandbox, "/here")
+        way.begin(sandbox)
         return Streamed(chunks, b"application/json")
 
     async def ask() -> int:

@@ -47,14 +47,8 @@ def state_behind(s: Attempt, code: str) -> Body | None:
     if code == "method_not_allowed":
         methods = sorted(s.operations)
         moves = [f"{method} ({s.operations[method].id})" for method in methods]
-        return _shown(
-            "Operation",
-            s.request["path"],
-            "method",
-            s.request["method"],
-            needed=methods,
-            moves=moves,
-        )
+        path, method = s.request["path"], s.request["method"]
+        return _shown("Operation", path, "method", method, needed=methods, moves=moves)
     if code in ("not_found", "merchant_not_found"):
         return _similar_records(s)
     found = needed(s, code)

@@ -7,13 +7,12 @@ and the credential decides.
 
 import hmac
 import re
-from collections.abc import Mapping
 from shlex import quote
 
 from ...core.problem import Forbidden
 from ...settings import Settings
 from ..reply import Answer, Headers
-from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
+from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Named, Request, is_local_origin
 from ..server import Server
 from ..work import Work
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
@@ -194,7 +193,7 @@ def _check_control_key(work: Work, given: bytes, path: str, sandbox: str | None)
         )
 
 
-def _check_page(server: Server, headers: Mapping[bytes, bytes]) -> None:
+def _check_page(server: Server, headers: Named) -> None:
     """Raises Forbidden for a page of another machine, unless the user has named its origin."""
     origin = headers.get(b"origin")
     is_named = origin is not None and may_control(server.settings, origin)
@@ -202,7 +201,7 @@ def _check_page(server: Server, headers: Mapping[bytes, bytes]) -> None:
         raise _closed(_PAGES)
 
 
-def with_bearer_key(server: Server, headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+def with_bearer_key(server: Server, headers: Named) -> Named:
     """Headers in which a bearer is the key that it is, the server's or a sandbox's: clients of
     tools send theirs so.
     """
@@ -217,7 +216,7 @@ def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
 
 
-def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
+def is_from_elsewhere(headers: Named) -> bool:
     """Whether a browser sent this for a page that is not of this machine, by Origin or
     Sec-Fetch-Site.
     """

@@ -242,7 +242,7 @@ async def _read_late(way: Way) -> None:
     if has_body(headers) and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
-                trace.body = bytes(await way.request.read(way.receive))
+                trace.body = await way.read()
 
 
 class Keeping:

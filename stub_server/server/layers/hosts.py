@@ -90,10 +90,7 @@ class HostPolicy:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
             _check_headers(way)
-        if (
-            not self._hosts.admits(headers.get(b"host"))
-            and without_prefix(request.path) not in OPEN_CONTROL
-        ):
+        if not self._hosts.admits(headers.get(b"host")) and way.path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         return self.app(way)
 
@@ -103,7 +100,7 @@ def _check_headers(way: Way) -> None:
     admin key, and Forbidden for a delivery.
     """
     request = way.request
-    headers, path = request.headers, without_prefix(request.path)
+    headers = request.headers
     repeated = _repeated(request.sent)
     if repeated is not None:
         raise BadRequest(f"The request has more than one {repeated} header. Send one.")
@@ -112,16 +109,15 @@ def _check_headers(way: Way) -> None:
             "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
         )
     if headers.get(b"upgrade", b"").lower() == b"websocket":
-        stream = f"GET {request.path.removesuffix(path)}{CONTROL}/stream"
         raise BadRequest(
             "WebSockets are not supported. Send a plain HTTP request."
-            f" {stream} sends events as they happen."
+            f" GET {way.prefix}{CONTROL}/stream sends events as they happen."
         )
     given, guard = headers.get(ADMIN_KEY), way.server.guard
     if given is not None and guard.admin_key is not None and not guard.knows_admin(given):
         guard.count_wrong_key(request.peer)
     # A webhook's delivery could change something here, or cause more deliveries.
-    if DELIVERY in headers and inbox_at(request.method, path) is None:
+    if DELIVERY in headers and inbox_at(request.method, way.path) is None:
         raise Forbidden(
             "Webhook deliveries to this server are for inboxes only:"
             f" /s/SANDBOX{CONTROL}/inbox/NAME.",
@@ -136,14 +132,6 @@ def _too_many_parts(request: Request) -> Refusal:
         return Refusal(message, status=431, code="headers_too_large")
     message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
     return Refusal(message, status=414, code="uri_too_long")
-
-
-def without_prefix(path: str) -> str:
-    """A path without the `/s/{name}` of a sandbox."""
-    if not path.startswith("/s/"):
-        return path
-    _, slash, rest = path[3:].partition("/")
-    return slash + rest
 
 
 def inbox_at(method: str, path: str) -> str | None:

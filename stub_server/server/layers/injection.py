@@ -88,7 +88,7 @@ class Injection:
             work.trace.simulated = ", ".join(self._labels)
         if not (before or after) or not work.server.waits:
             return await self._pass_on(go_on)
-        with work.server.waiting.take(work.sandbox.name):
+        with work.waiting():
             if not await _is_there_after(before, work.scope):
                 raise BadRequest("The client left during the delay. The request was not processed.")
             try:

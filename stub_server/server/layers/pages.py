@@ -101,7 +101,7 @@ class Pages:
             return await _show(self._console, way, ALLOW)
         if request.method == "POST":
             way.trace.is_kept = False
-            way.upload = bytes(await request.read(way.receive, self._most(way)))
+            way.upload = await way.read(self._most(way))
             _check_fields(request, way.upload)
         return await _show(self._console, way, ALLOW_FORMS)
 
@@ -116,7 +116,7 @@ async def _take_delivery(name: str, way: Way) -> Answer:
         raise NotFound(
             "The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and ."
         )
-    body = bytes(await way.request.read(way.receive))
+    body = await way.read()
     check_access(way)  # its key may have ended meanwhile
     await way.create()
     sent = joined(
@@ -125,7 +125,7 @@ async def _take_delivery(name: str, way: Way) -> Answer:
     message = way.entry.inbox.receive(way.sandbox, name, sent, body, wall_ms())
     delay = message.answer.delay_ms
     if delay:
-        with way.server.waiting.take(way.sandbox.name):
+        with way.waiting():
             await asyncio.sleep(delay / 1000)
     return _answer_to(message)
 

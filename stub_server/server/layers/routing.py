@@ -16,6 +16,7 @@ from ..reply import Answer, not_allowed, options
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
+from .dispatch import Dispatch
 from .endpoint import Endpoint
 from .way import Layer, Way
 
@@ -31,23 +32,16 @@ class Application(ConnexionMiddleware):
     server: Server
     sandboxes: Sandboxes
 
-    def __init__(
-        self,
-        server: Server,
-        dispatch: Callable[[], Layer],
-        layers: Callable[[Server], Sequence[Any]],
-    ) -> None:
-        """`dispatch` makes the innermost layer; `layers` returns those around it: classes that take
-        the next layer.
-        """
-        super().__init__(dispatch(), import_name=__name__, middlewares=[])
-        self._dispatch, self._layers = dispatch, layers
+    def __init__(self, server: Server, layers: Callable[[Server], Sequence[Any]]) -> None:
+        """`layers` returns the layers around Dispatch: classes that take the next one."""
+        super().__init__(Dispatch(), import_name=__name__, middlewares=[])
+        self._layers = layers
         self.serve(server)
 
     def serve(self, server: Server) -> None:
         """Set the server of all layers. It must be called before the first request."""
         self.server, self.sandboxes = server, server.sandboxes
-        self.app, self.middlewares = self._dispatch(), [*self._layers(server)]
+        self.middlewares = [*self._layers(server)]
 
 
 class Route:

@@ -112,12 +112,8 @@ def _sent_by(work: Work, scheme: str | None) -> Caller:
         raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in headers else "")
     kind, _, text = header.decode("latin-1").strip().partition(" ")
     text = text.strip()
-    if kind.lower() != "bearer" or not text:
-        wrong = "does not begin with Bearer"
-        if kind.lower() == "bearer":
-            wrong = "has nothing after Bearer"
-        # not quoted: it may be a secret
-        raise no_credentials(f"The Authorization header {wrong}. ")
+    if kind.lower() != "bearer" or not text:  # not quoted: it may be a secret
+        raise no_credentials("The Authorization header is not Bearer and a credential. ")
     if text.startswith(_KEYS):
         return _of_key(text, scheme, work)
     try:

@@ -42,34 +42,30 @@ class SandboxSelection:
         self._has_store = server.sandboxes.persistence.has_store
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
-        request = way.request
-        sandboxes, has_store, headers = self._sandboxes, self._has_store, request.headers
-        name, rest = _named(request), None
-        if request.path.startswith("/s/"):
-            name, slash, rest = request.path[3:].partition("/")
-            rest = slash + rest
-        elif name is None and b"authorization" in headers:
-            name = self._sandbox_of(way, headers[b"authorization"])
-            if name == DEFAULT and not has_store:
-                name = None
+        sandboxes, has_store, headers = self._sandboxes, self._has_store, way.request.headers
+        path = way.path
+        name: str | None = way.prefix.removeprefix("/s/")
+        if not way.prefix:
+            name = _named(way.request)
+            if name is None and b"authorization" in headers:
+                name = self._sandbox_of(way, headers[b"authorization"])
+                if name == DEFAULT and not has_store:
+                    name = None
         if name is None and not has_store:
-            return self._go_on(sandboxes.default, rest, way)
-        path = request.path if rest is None else rest
+            return self._go_on(sandboxes.default, way)
         # the server that has this sandbox answers, whichever one the request names
         if has_store and path.startswith(_OTHERS):
-            return self._open(name, rest, way, other=path[len(_OTHERS) :].partition("/")[0])
+            return self._open(name, way, other=path[len(_OTHERS) :].partition("/")[0])
         sandbox = sandboxes.choose(DEFAULT if name is None else name)
         # the store may know of a credential which sandbox it is for
         if sandbox is not None and (name is not None or b"authorization" not in headers):
-            return self._go_on(sandbox, rest, way)
-        is_unnamed = rest is None and name in (None, DEFAULT)
+            return self._go_on(sandbox, way)
+        is_unnamed = not way.prefix and name in (None, DEFAULT)
         if is_unnamed and (path in _LOCAL or path in self._pages):
-            return self._go_on(sandboxes.default, rest, way)
-        return self._open(name, rest, way)
+            return self._go_on(sandboxes.default, way)
+        return self._open(name, way)
 
-    async def _open(
-        self, name: str | None, rest: str | None, way: Way, *, other: str = ""
-    ) -> Answer:
+    async def _open(self, name: str | None, way: Way, *, other: str = "") -> Answer:
         """Load the sandbox from the store, or have the server answer that has it.
 
         `other` is the sandbox that a control is about, which that server must have.
@@ -87,30 +83,29 @@ class SandboxSelection:
                 return await self.app(way)
             except NotThere as error:
                 sandboxes.forget_holder(wanted)
-                _take_back(way, error, began)
+                _begin_again(way, error, began)
             with way.server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
             found = sandboxes.choose(name) or sandboxes.default
         if found is None:
-            return await self._first(wanted, rest, way)
-        return await self._go_on(found, rest, way)
+            return await self._first(wanted, way)
+        return await self._go_on(found, way)
 
-    async def _first(self, name: str, rest: str | None, way: Way) -> Answer:
+    async def _first(self, name: str, way: Way) -> Answer:
         """Serve the first request to a sandbox.
 
         Raises NotFound for one that only reads the control surface.
         """
-        request, server, sandboxes = way.request, way.server, self._sandboxes
-        headers = request.headers
+        server, sandboxes, path = way.server, self._sandboxes, way.path
+        headers = way.request.headers
         # A foreign page must not create sandboxes in a developer's server: their number is limited.
         if server.settings.loopback and (
             is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))
         ):
             raise NotFound("There is no such sandbox.", code="sandbox_not_found")
-        path = request.path if rest is None else rest
-        is_control, reads = path.startswith(CONTROL), request.method in ("GET", "HEAD")
-        if is_control and request.method != "OPTIONS":
+        is_control, reads = path.startswith(CONTROL), way.request.method in ("GET", "HEAD")
+        if is_control and way.request.method != "OPTIONS":
             check_control(way, path, None)
         if reads and (not path or path in self._pages):
             sandbox = await sandboxes.register(await sandboxes.pending_sandbox(name))
@@ -123,28 +118,24 @@ class SandboxSelection:
             )
         if sandboxes.find(sandbox.name) is not sandbox:
             way.pending = sandbox
-        return await self._go_on(sandbox, rest, way)
+        return await self._go_on(sandbox, way)
 
-    def _go_on(self, sandbox: Sandbox, rest: str | None, way: Way) -> Awaitable[Answer]:
-        """`rest` is the path below the prefix of a sandbox, if the request has one."""
-        request, status = way.request, sandbox.status
+    def _go_on(self, sandbox: Sandbox, way: Way) -> Awaitable[Answer]:
+        status = sandbox.status
         is_up_to_date = status.is_broken or sandbox.clock.latch(
-            request.received_at, sandbox.timers.jobs, stands=status.is_advancing
+            way.request.received_at, sandbox.timers.jobs, stands=status.is_advancing
         )
-        if rest is None:
-            way.begin(sandbox, request.path)
-        else:
-            way.begin(sandbox, rest, f"/s/{sandbox.name}")
+        way.begin(sandbox)
         if not is_up_to_date:
             return self._later(way)
-        if status.is_broken or rest is not None:
+        if status.is_broken or way.prefix:
             return self._serve(way)
         return self.app(way)
 
     async def _later(self, way: Way) -> Answer:
         """Do what is due first: this request waits, and those to other sandboxes do not."""
         sandbox = way.sandbox
-        with way.server.waiting.take(sandbox.name):
+        with way.waiting():
             await do_due(sandbox, self._sandboxes.worker)
         way.trace.begin(sandbox.clock.now, sandbox.log.number)
         return await self._serve(way)
@@ -177,7 +168,7 @@ class SandboxSelection:
         return None if key is None else self._sandboxes.owner(key)
 
 
-def _take_back(way: Way, error: NotThere, began: float) -> None:
+def _begin_again(way: Way, error: NotThere, began: float) -> None:
     """Undo what layers handed on of a request with which another server has done nothing. It can be
     received again.
 
@@ -185,8 +176,8 @@ def _take_back(way: Way, error: NotThere, began: float) -> None:
     """
     if way.request.is_hop or error.receive is None or monotonic() - began > PATIENCE:
         raise error
-    way.has_begun, way.is_chosen = False, True
-    way.holder, way.receive = None, error.receive
+    way.receive, way.holder, way.has_begun, way.is_chosen = error.receive, None, False, True
+    way.separate_prefix()
 
 
 def _key_in(authorization: bytes) -> str | None:

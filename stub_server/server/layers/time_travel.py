@@ -45,7 +45,7 @@ class Past:
         for known, step, past in self._states:
             if step == number and known() is sandbox:
                 return past
-        with work.server.waiting.take(sandbox.name):
+        with work.waiting():
             state: Sandbox = await work.sandboxes.worker.in_line(
                 state_at(sandbox, number, sandbox.name), sandbox.name
             )

@@ -85,7 +85,7 @@ class Validation:
         return self.app(way)
 
     async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
-        body = way.trace.body = bytes(await way.request.read(way.receive))
+        body = way.trace.body = await way.read()
         way.arguments = requests.read(way, body)
         return await self.app(way)
 
@@ -116,18 +116,17 @@ class OperationRequests:
         self._needs_body = operation.body_required
         self._prune: Callable[[Any], Any] | None = None
         if endpoint.ignore_unknown and not endpoint.base:
-            resolve = endpoint.document.resolve
-            self._prune = partial(prune, schema=operation.body, resolve=resolve)
+            self._prune = partial(prune, schema=operation.body, resolve=endpoint.document.resolve)
         headers = validated_parameters(operation, "header")
         self._header_names = {header.name: header.name.lower().encode() for header in headers}
         shape = shape_of(operation)
-        self.validator = endpoint.schemas.compile(shape, request=True)
+        self._validator = endpoint.schemas.compile(shape, request=True)
+        self._schema_at = partial(endpoint.document.schema_at, shape)
         self._shipped: Validator | None = None
         if endpoint.made_for is not None and endpoint.shipped is not None:
             handled = shape_of(endpoint.made_for)
             self._shipped = endpoint.shipped.schemas.compile(handled, request=True)
             self._shipped_at = partial(endpoint.shipped.document.schema_at, handled)
-        self._schema_at = partial(endpoint.document.schema_at, shape)
         self._takes_nothing = not shape["properties"] and self._shipped is None
         # keys of free maps, such as metadata: then the contract lists the code of invalid ones
         self._stores_keys = CODE in _codes(operation, 409)
@@ -153,14 +152,16 @@ class OperationRequests:
 
     def _checked(self, way: Way, body: bytes) -> Body:
         """Query, headers and body, which the contract accepts."""
-        value = self._value(way, body)
-        if not self._takes_nothing and not self.validator.is_valid(value):
-            self._refuse(body, value)
-        if self._shipped is not None and not self._shipped.is_valid(value):
-            for error in self._shipped.iter_errors(value):
+        value, shipped = self._value(way, body), self._shipped
+        if not self._takes_nothing and not self._validator.is_valid(value):
+            raise self._refusal(body, value)
+        if shipped is not None and not shipped.is_valid(value):
+            for error in shipped.iter_errors(value):
                 if is_relied_on(error, self._shipped_at):
-                    what = "The corrected contract allows this, but the sandbox has no behaviour"
-                    raise NotBuilt(f"{what} for it (request{described(error)})")
+                    raise NotBuilt(
+                        "The corrected contract allows this, but the sandbox has no behaviour"
+                        f" for it (request{described(error)})"
+                    )
         if self._stores_keys:
             check_names(value.get("body") or {})
         return value
@@ -182,19 +183,20 @@ class OperationRequests:
             value["body"] = body if self._prune is None else self._prune(body)
         return value
 
-    def _refuse(self, body: bytes, value: Body) -> None:
-        """Raises Invalid with the violations of the contract."""
+    def _refusal(self, body: bytes, value: Body) -> Invalid:
+        """The violations of the contract."""
+        validator = self._validator
         if may_have_more_values(body, WIDEST):
-            errors = iter([self.validator.first_error(value)])
+            errors = iter([validator.first_error(value)])
         else:
-            errors = self.validator.iter_errors(value)
+            errors = validator.iter_errors(value)
         found: dict[tuple[object, ...], Detail] = {}  # each once
         for error in errors:
             for entry in details_of(error, self._schema_at):
                 found[tuple(entry.values())] = entry
             if len(found) >= _MOST_WRONG:  # to describe a thousand would delay other requests
                 break
-        raise _invalid([*found.values()])
+        return _invalid([*found.values()])
 
 
 class QueryReader:
@@ -270,33 +272,32 @@ class PathIds:
 
     def __init__(self, endpoint: Endpoint) -> None:
         schemas = _schemas_of(endpoint, "path")
-        self._names = re.findall(r"\{([^}]+)\}", endpoint.operation.path)
-        self._patterns: dict[str, str] = {}  # of those that are no UUIDs
-        for name in self._names:
+        self._ids: list[tuple[str, str, Validator | None]] = []  # none of UUIDs
+        for name in re.findall(r"\{([^}]+)\}", endpoint.operation.path):
+            pattern, validator = schemas[name].get("pattern", ""), None
             if schemas[name].get("format") != "uuid":
-                self._patterns[name] = schemas[name].get("pattern", "")
-        # Python would search an overlay's pattern for hours
-        self._validators = {
-            name: Validator({"pattern": pattern}, {}) for name, pattern in self._patterns.items()
-        }
+                # Python would search an overlay's pattern for hours
+                validator = Validator({"pattern": pattern}, {})
+            self._ids.append((name, pattern, validator))
         self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
 
     def checked(self, values: Sequence[str]) -> tuple[str, ...]:
         """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
         checked = []
-        for value, name in zip(values, self._names, strict=True):
-            if name not in self._patterns:
+        for value, (name, pattern, validator) in zip(values, self._ids, strict=True):
+            if validator is None:
                 if is_uuid(value) is None:
-                    message = "The id in the path is not a UUID, so no record has it."
-                    raise NotFound(message, code=self._not_found_code)
+                    raise self._not_found("The id in the path is not a UUID, so no record has it.")
                 checked.append(value.lower())
                 continue
             text = value.encode(errors="replace").decode()
-            if not self._validators[name].is_valid(text):
-                message = f"{shown(text)} cannot exist: every {name} matches {self._patterns[name]}"
-                raise NotFound(message, code=self._not_found_code)
+            if not validator.is_valid(text):
+                raise self._not_found(f"{shown(text)} cannot exist: every {name} matches {pattern}")
             checked.append(value)
         return tuple(checked)
+
+    def _not_found(self, message: str) -> NotFound:
+        return NotFound(message, code=self._not_found_code)
 
 
 _EMPTY: Body = {}
@@ -304,8 +305,11 @@ _EMPTY: Body = {}
 
 def _schemas_of(endpoint: Endpoint, place: str) -> Body:
     """The schemas of the parameters at a place, by name."""
-    resolve, parameters = endpoint.document.resolve, endpoint.operation.parameters
-    return {each.name: resolve(each.schema) for each in parameters if each.place == place}
+    return {
+        each.name: endpoint.document.resolve(each.schema)
+        for each in endpoint.operation.parameters
+        if each.place == place
+    }
 
 
 def _codes(operation: Operation, status: int) -> tuple[str, ...]:
@@ -331,8 +335,10 @@ def _read_body(request: Request, raw: bytes) -> Any:
     if (raw or media is not None) and not _is_json(media or b""):
         raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
     if not raw:
-        details = [detail("body", "required", "Send a JSON object.")]
-        raise Invalid("This operation needs a JSON body.", details=details)
+        raise Invalid(
+            "This operation needs a JSON body.",
+            details=[detail("body", "required", "Send a JSON object.")],
+        )
     if has_more_lists(raw, MOST_VALUES):
         raise _too_many_values()
     try:

@@ -1,15 +1,14 @@
 """What layers hand on: a request, and what each of them has found out about it."""
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
 
 from ...core.record import Body
 from ...domain.callers import Caller
 from ..reply import Answer, Headers
-from ..request import Request
+from ..request import LARGEST_BODY, Request
 from ..server import Server
 from ..work import Work
 from .endpoint import Endpoint
@@ -23,14 +22,13 @@ class Holder(NamedTuple):
     sandbox: str
 
 
-@dataclass(slots=True, eq=False)
-class Arguments:
+class Arguments(NamedTuple):
     """What a handler is given, validated: the ids of the path, and query and body by name, if it
     takes them.
     """
 
-    ids: Final[tuple[str, ...]]
-    named: Final[Body]
+    ids: tuple[str, ...]
+    named: Body
 
     @property
     def body(self) -> Any:
@@ -61,6 +59,10 @@ class Way(Work):
     ) -> None:
         super().__init__(server, request, scope)
         self.receive, self.send = receive, send
+
+    async def read(self, most: int = LARGEST_BODY) -> bytes:
+        """The whole body. Raises as `Request.read` does."""
+        return bytes(await self.request.read(self.receive, most))
 
 
 class Layer(Protocol):
