@@ -130,8 +130,9 @@ def first_moved(s: Attempt) -> None:
     Activation is the only move that a request makes first: it ends nothing.
     """
     found = needed(s, s.refusal.code)
-    if found is not None and "active" in found.values and found.may_become("active"):
-        s.call_first("activateProject", found.row.id)
+    becomes = [] if found is None else [to for to, _ in found.moves]
+    if found is not None and "active" in found.needed and "active" in becomes:
+        s.call_first("activateProject", found.id)
     elif s.refusal.code == "project_not_active":
         another_record(s)
     elif found is not None and "status" in s.members:
@@ -144,13 +145,13 @@ def changed_plan(s: Attempt) -> None:
     if plan is None:
         return
     if s.refusal.code == "plan_not_active":
-        s.call_first("updatePlan", plan.row.id, status="active")
+        s.call_first("updatePlan", plan.id, status="active")
     elif s.refusal.code == "plan_sold_out":
-        s.call_first("updatePlan", plan.row.id, max_subscribers=None)
+        s.call_first("updatePlan", plan.id, max_subscribers=None)
     elif s.operation.id == "createOrder":
         s.members["paymentMethod"] = plan.is_now[0]
     else:
-        s.call_first("updatePlan", plan.row.id, payment_methods=[*plan.is_now, "pix"])
+        s.call_first("updatePlan", plan.id, payment_methods=[*plan.is_now, "pix"])
 
 
 def total_of_items(s: Attempt) -> None:
