@@ -171,8 +171,13 @@ class HttpProtocol(Connection, HttpToolsProtocol):
             self.on_message_complete()
         if is_late_body or (wait == "head" and self.unread):
             what, limit = "headers" if wait == "head" else wait, getattr(self.monitor.limits, wait)
-            message = f"The rest of the request's {what} did not arrive within {limit:g} seconds."
-            self.refuse(Refusal(message, status=408, code="request_timeout"))
+            self.refuse(
+                Refusal(
+                    f"The rest of the request's {what} did not arrive within {limit:g} seconds.",
+                    status=408,
+                    code="request_timeout",
+                )
+            )
         elif wait in ("head", "keep_alive", "body"):
             self.link.close()
         else:
@@ -218,10 +223,14 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         end = unread.find(_END, begin)
         size = len(unread) if end < 0 else end + len(_END)
         if size > LARGEST_HEAD:
-            message = (
-                f"Target and headers are larger than {LARGEST_HEAD} bytes, the most that is read."
+            self.refuse(
+                Refusal(
+                    f"Target and headers are larger than {LARGEST_HEAD} bytes, the most that is"
+                    " read.",
+                    status=431,
+                    code="headers_too_large",
+                )
             )
-            self.refuse(Refusal(message, status=431, code="headers_too_large"))
             return True
         if end < 0 and (not unread or unread[:1].isalpha()):
             return False

@@ -62,8 +62,12 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answe
 
 def not_allowed(method: str, allow: str) -> Refusal:
     """405 for a path that supports other methods, which `allow` lists."""
-    message = f"This path supports {allow}, not {method[:20]}."
-    return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
+    return Refusal(
+        f"This path supports {allow}, not {method[:20]}.",
+        status=405,
+        code="method_not_allowed",
+        headers={"Allow": allow},
+    )
 
 
 def options(allow: str) -> "Answer":

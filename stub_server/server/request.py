@@ -168,8 +168,11 @@ def has_body(headers: Named) -> bool:
 
 
 def _too_large(most: int) -> Refusal:
-    message = f"The body is larger than {most} bytes, the most that the sandbox reads."
-    return Refusal(message, status=413, code="payload_too_large")
+    return Refusal(
+        f"The body is larger than {most} bytes, the most that the sandbox reads.",
+        status=413,
+        code="payload_too_large",
+    )
 
 
 def by_name(sent: Sent) -> Head:

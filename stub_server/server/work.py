@@ -217,8 +217,12 @@ class Work:
         caller = self.caller
         if caller is None or caller.projects is None or project_id in caller.projects:
             return
-        message = "This API key is restricted to other projects (allowed_projects)."
-        raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
+        raise Forbidden.at(
+            "allowed_projects",
+            "This API key is restricted to other projects (allowed_projects).",
+            "project_not_allowed",
+            where="header",
+        )
 
     # -- change
 

@@ -114,8 +114,9 @@ class Expectation:
         for name, what, known in kinds:
             asked = self._request.get(name)
             if asked is not None and not _matches_any(asked, known):
-                text = f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
-                yield plain(text)
+                yield plain(
+                    f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
+                )
 
     def warnings(self) -> Iterator[str]:
         """Codes of warnings, where nothing matched."""

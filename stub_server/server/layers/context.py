@@ -24,7 +24,7 @@ from .access import VARY, answer_headers
 from .hops import HOP, Hops, Word
 from .hosts import MOST_HEADERS, inbox_at
 from .injection import Injection
-from .inside import INTERNAL, PERMITTED
+from .inside import FROM_A_PAGE
 from .selection import ABOUT_THE_SERVER
 from .time_travel import AS_OF
 from .way import Layer, Way
@@ -220,8 +220,7 @@ def request_of(
         perf_counter_ns(),
         wall_ms(),
         forwarded_for is not None,
-        INTERNAL in scope,
-        scope.get(PERMITTED, ()),
+        *scope.get(FROM_A_PAGE, ()),
     )
 
 

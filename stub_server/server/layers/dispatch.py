@@ -69,8 +69,10 @@ class Dispatch:
         await way.create()
         caller = way.caller
         if caller is not None and caller.identity.merchant_id not in way.sandbox.stores:
-            message = "The sandbox has just been created. Send the request again."
-            raise Unavailable(message, headers={"Retry-After": "0"})
+            raise Unavailable(
+                "The sandbox has just been created. Send the request again.",
+                headers={"Retry-After": "0"},
+            )
         return await self._execute(way)
 
     def _handle(self, way: Way) -> Awaitable[Answer]:

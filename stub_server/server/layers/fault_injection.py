@@ -70,11 +70,13 @@ def _delay(header: bytes) -> Effect:
     text, mark, when = [part.strip() for part in header.decode("latin-1").partition(";")]
     is_number = text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY
     if not is_number or (mark and when.lower() != AFTER):
-        message = (
+        raise BadRequest.at(
+            "X-Sandbox-Delay",
             f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800;"
-            " after."
+            " after.",
+            where="header",
+            violation="simulation",
         )
-        raise BadRequest.at("X-Sandbox-Delay", message, where="header", violation="simulation")
     return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
 
 

@@ -52,8 +52,7 @@ class Forwarding:
     def __call__(self, way: Way) -> Awaitable[Answer]:
         request = way.request
         if HOP in request.headers:
-            message = f"{HOP.decode()} is a header between servers. Leave it out."
-            raise BadRequest(message)
+            raise BadRequest(f"{HOP.decode()} is a header between servers. Leave it out.")
         if request.is_hop and way.server.closing.is_set():
             way.begin_unchosen().is_kept = False
             raise NotThere(way.receive, self._hops.said[Word.STOPPING])

@@ -13,11 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..reply import Forwarded, HungUp
 from ..work import Work
 
-# in the scope of a request that this server itself sends to show a page
-INTERNAL = "stub_server.internal"
-PERMITTED = "stub_server.permitted"
-"""In the same: pairs of method and path of the control surface that the page may request
-without a key.
+FROM_A_PAGE = "stub_server.from_a_page"
+"""In the scope of a request that this server itself sends to show a page: whether it only reads,
+and pairs of method and path of the control surface that the page may request without a key.
 """
 
 
@@ -90,7 +88,7 @@ async def ask(
             parts.append(message.get("body", b""))
 
     try:
-        await app({**scope_of(prefix, question, peer), PERMITTED: permitted}, receive, send)
+        await app(scope_of(prefix, question, peer, permitted), receive, send)
     except HungUp:
         return Reply(0, {}, b"")
     headers = {
@@ -99,10 +97,15 @@ async def ask(
     return Reply(head[0]["status"], headers, b"".join(parts))
 
 
-def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> Scope:
+def scope_of(
+    prefix: str,
+    question: Question,
+    peer: tuple[str, int] | None,
+    permitted: Collection[tuple[str, str]] = (),
+) -> Scope:
     """The scope of a request that this server makes itself."""
     path = prefix + question.path
-    scope: Scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
@@ -120,10 +123,8 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> S
         "server": None,
         "extensions": {},
         "state": {},
+        FROM_A_PAGE: (question.is_internal, permitted),
     }
-    if question.is_internal:
-        scope[INTERNAL] = True
-    return scope
 
 
 def relay(work: Work, app: ASGIApp, question: Question) -> Forwarded:

@@ -168,5 +168,8 @@ def _check_fields(request: Request, body: bytes | bytearray) -> None:
     """Raises a 413 for a form of very many fields."""
     is_plain = request.headers.get(b"content-type", b"").lower().startswith(_FORM)
     if is_plain and body.count(b"&") >= MOST_FIELDS:
-        message = f"The form has more than {MOST_FIELDS:,} fields, the most that is read."
-        raise Refusal(message, status=413, code="payload_too_large")
+        raise Refusal(
+            f"The form has more than {MOST_FIELDS:,} fields, the most that is read.",
+            status=413,
+            code="payload_too_large",
+        )

@@ -44,9 +44,9 @@ class RateLimit:
         left = max(0, self.most - used)
         headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
         if used > self.most:
-            message = (
+            raise Limited(
                 f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
-                f"wait {counted(seconds, 'second')}."
+                f"wait {counted(seconds, 'second')}.",
+                headers={**headers, "Retry-After": str(seconds)},
             )
-            raise Limited(message, headers={**headers, "Retry-After": str(seconds)})
         return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

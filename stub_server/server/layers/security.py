@@ -24,7 +24,6 @@ from ..work import Work
 from .way import Layer, Way
 
 _KEYS = ("sk_", "pk_")  # API keys begin so
-_LONGEST_ADDRESS = 45  # characters
 _MAPPED = IPv6Network("::ffff:0:0/96")
 
 
@@ -204,10 +203,19 @@ def _check_address(caller: Caller, work: Work) -> None:
         text = claimed.decode("latin-1")
     try:
         address = unmapped(ip_address(text))
+        shown = str(address)
     except ValueError:
-        address = None
+        address, shown = None, "an unknown address"
     if address is None or not any(address in network for network in caller.networks):
-        raise _foreign_address(text, needs_admin_key=is_public)
+        another = "To try another address, send it as X-Sandbox-Client-IP"
+        if is_public:
+            another += " with the admin key"
+        raise Forbidden.at(
+            "allowed_ips",
+            f"This API key may not be used from {shown} (allowed_ips). {another}.",
+            "ip_not_allowed",
+            where="header",
+        )
 
 
 def _lacks(scope: str) -> Forbidden:
@@ -216,21 +224,6 @@ def _lacks(scope: str) -> Forbidden:
         f"This credential lacks the scope {scope}.",
         details=[detail("scope", "required", scope, "header")],
         headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
-    )
-
-
-def _foreign_address(address: str, *, needs_admin_key: bool) -> Forbidden:
-    """403 for an API key that may not be used from an address, which the client may have sent."""
-    plain = "".join(sign if sign.isprintable() else "?" for sign in address[:_LONGEST_ADDRESS])
-    another = "To try another address, send it as X-Sandbox-Client-IP"
-    if needs_admin_key:
-        another += " with the admin key"
-    shown = plain or "an unknown address"
-    why = "The address is not in the key's list."
-    return Forbidden(
-        f"This API key may not be used from {shown} (allowed_ips). {another}.",
-        code="ip_not_allowed",
-        details=[detail("allowed_ips", "ip_not_allowed", why, "header")],
     )
 
 

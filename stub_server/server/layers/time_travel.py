@@ -70,14 +70,12 @@ def _instant(text: str) -> int:
     try:
         return parse_iso(text)
     except ValueError:
-        why = (
+        raise _impossible(
             f"{text[:60]!r} is neither the number of a step nor a date-time such as"
             " 2026-11-20T14:32:05Z"
-        )
-        raise _impossible(why) from None
+        ) from None
 
 
 def _impossible(why: str) -> BadRequest:
     """400 for a header that asks for what cannot be shown."""
-    message = f"{NAME}: {why}."
-    return BadRequest.at(NAME, message, where="header", violation="as_of")
+    return BadRequest.at(NAME, f"{NAME}: {why}.", where="header", violation="as_of")

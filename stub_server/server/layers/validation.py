@@ -52,7 +52,6 @@ WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _LONGEST_KNOWN = 1_000  # bytes of a query that is remembered
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
-_JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
@@ -206,16 +205,17 @@ class QueryReader:
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        operation, is_api = endpoint.operation, not endpoint.base
+        operation = endpoint.operation
+        self._is_api = not endpoint.base
         schemas = _schemas_of(endpoint, "query")
         self.casts = {name: cast_of(schema) for name, schema in schemas.items()}
         self.defaults = {
             name: schema["default"] for name, schema in schemas.items() if "default" in schema
         }
         self._repeated = {name for name, schema in schemas.items() if schema.get("type") == "array"}
-        self._may_reject = is_api
-        # A member that is misspelt, or belongs into the body, would change more than is meant.
-        self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
+        # A member of a control that is misspelt, or belongs into the body, would change more than
+        # is meant.
+        self._narrows = operation.method != "GET" and 422 in operation.responses
         # lists are asked with the same query again and again
         self._parsed = lru_cache(maxsize=32)(self._parse)
 
@@ -226,21 +226,20 @@ class QueryReader:
         found, odd = parse(query)
         if not odd:
             return found
-        settings = way.sandbox.settings
-        may_reject = self._may_reject and settings.unknown_query == "reject"
-        wrong: dict[str, Detail] = {}
-        for name in odd:
+        rejects = way.sandbox.settings.unknown_query == "reject" if self._is_api else self._narrows
+        wrong = list[Detail]()
+        for name in dict.fromkeys(odd):
             if len(wrong) >= _MOST_WRONG:
                 break
             if name in self.casts:
-                wrong[name] = detail(name, "duplicate", "Send it once.", "query")
-            elif may_reject or self._narrows:
+                wrong.append(detail(name, "duplicate", "Send it once.", "query"))
+            elif rejects:
                 advice = self._advice(name, len(wrong))
-                wrong[name] = detail(name[:200], "unknown_parameter", advice, "query")
+                wrong.append(detail(name[:200], "unknown_parameter", advice, "query"))
             else:
                 way.trace.warn([warning_of("unknown_query_parameter", name)])
         if wrong:
-            raise _invalid(list(wrong.values()))
+            raise _invalid(wrong)
         return found
 
     def _parse(self, query: bytes) -> tuple[Body, list[str]]:
@@ -324,8 +323,9 @@ def _is_json(media: bytes) -> bool:
     mean other text.
     """
     charset = _CHARSET.search(media)
-    fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
-    return fits and _JSON_TYPE(media.strip()) is not None
+    if charset is not None and charset[1].lower() not in (b"utf-8", b"utf8", b"us-ascii"):
+        return False
+    return media.partition(b";")[0].strip().lower() == b"application/json"
 
 
 def _read_body(request: Request, raw: bytes) -> Any:
@@ -353,8 +353,11 @@ def _read_body(request: Request, raw: bytes) -> Any:
 
 
 def _too_many_values() -> Invalid:
-    message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
-    return Invalid.at("body", message, violation="max")
+    return Invalid.at(
+        "body",
+        f"The body has more than {MOST_VALUES:,} values, the most that is read.",
+        violation="max",
+    )
 
 
 def _invalid(details: list[Detail]) -> Invalid:
@@ -369,8 +372,10 @@ def _check_coding(request: Request) -> None:
     """Raises Unsupported for a compressed body."""
     coding = request.headers.get(b"content-encoding")
     if coding is not None and coding.strip().lower() not in (b"", b"identity"):
-        advice = "Send the body uncompressed, without Content-Encoding."
-        raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
+        raise Unsupported(
+            "Send the body uncompressed, without Content-Encoding.",
+            headers={"Accept-Encoding": "identity"},
+        )  # RFC 9110, 15.5.16
 
 
 def cast_of(schema: Json) -> Callable[[str], Any] | None:
