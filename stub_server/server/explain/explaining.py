@@ -91,6 +91,9 @@ class Explainer:
             if not self._mender.accepts(_DETAILS, details):  # they are of a file
                 details = []
             refusal = Refusal(text, code=code, details=details)
+            for code, advice in _SETTINGS.items():
+                if any(each["code"] == code for each in details):
+                    found["summary"] += f" {advice}"
             await _look_into(Attempt(self._means, server, sandbox, trace, refusal), found)
         if found["kind"] != CONTRACT:
             found["rule"] = {"name": code, "text": rule["text"]}
@@ -100,9 +103,6 @@ class Explainer:
 async def _look_into(s: Attempt, found: Body) -> None:
     """Find kind, place, state and nearest request of a refused request to the API."""
     refusal, begun, is_found, state = s.refusal, deepcopy(s.request), False, None
-    codes = {each["code"] for each in refusal.details}
-    for code in _SETTINGS.keys() & codes:
-        found["summary"] += f" {_SETTINGS[code]}"
     if s.trace.status != 401:  # which is about the caller's key
         state = state_behind(s, refusal.code)
     if _may_be_repaired(s):

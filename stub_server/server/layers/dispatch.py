@@ -12,7 +12,7 @@ from ...engine.tables.specs import UniqueViolation
 from ..reply import Answer, Reply, Streamed
 from ..request import CONTROL_KEY
 from .access import check_access
-from .idempotency import HEADER, Repeatable
+from .idempotency import HEADER, Once
 from .security import admit
 from .time_travel import AS_OF, Past, check_past
 from .way import Arguments, Way
@@ -88,13 +88,17 @@ class Dispatch:
         """Execute a request that is repeated with its Idempotency-Key once, and answer with the
         saved reply.
         """
-        repeatable = Repeatable(way, way.arguments.body)
-        earlier = repeatable.earlier()
+        once = Once.of(way, way.arguments.body)
+        earlier = once.earlier(way)
         if earlier is not None:
             way.trace.respond_at = perf_counter_ns()
             return earlier
-        with repeatable.running():
-            return await _perform(way, repeatable)
+        in_progress = way.sandbox.status.in_progress
+        in_progress.add(once.key)
+        try:
+            return await _perform(way, once)
+        finally:
+            in_progress.discard(once.key)
 
 
 def _check_again(way: Way) -> None:
@@ -107,7 +111,7 @@ def _check_again(way: Way) -> None:
     check_access(way)
 
 
-async def _perform(way: Way, repeatable: Repeatable | None = None) -> Answer:
+async def _perform(way: Way, once: Once | None = None) -> Answer:
     endpoint, arguments, trace = way.endpoint, way.arguments, way.trace
     trace.rule_at = perf_counter_ns()
     try:
@@ -123,7 +127,7 @@ async def _perform(way: Way, repeatable: Repeatable | None = None) -> Answer:
             return reply
         reply.body = b"".join(reply.parts)
         # A refusal is not saved: it can be tried again.
-        saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply)
+        saved = None if once is None or reply.status >= 300 else once.saved(way, reply)
         reply.complete()
         if saved is not None or way.drafted is not None:
             way.commit(saved)

@@ -60,12 +60,10 @@ class Hosts:
 
 def _repeated(sent: Pairs) -> str | None:
     """The header that was sent more than once and must not be."""
-    met = set[bytes]()
-    for name, _ in sent:
-        if name in met:
+    names = [name for name, _ in sent]
+    for name in names:
+        if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1:
             return name.decode("latin-1").title()
-        if name in _ONCE or name.startswith(b"x-sandbox"):
-            met.add(name)
     return None
 
 

@@ -71,8 +71,7 @@ async def ask(
 
     `permitted` are methods and paths of the control surface that need no key.
     """
-    parts: list[bytes] = []
-    head: list[Message] = []
+    sent: list[Message] = []
     has_asked = asyncio.Event()
 
     async def receive() -> Message:
@@ -82,19 +81,15 @@ async def ask(
         return {"type": "http.request", "body": question.body, "more_body": False}
 
     async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            head.append(message)
-        else:
-            parts.append(message.get("body", b""))
+        sent.append(message)
 
     try:
         await app(scope_of(prefix, question, peer, permitted), receive, send)
     except HungUp:
         return Reply(0, {}, b"")
-    headers = {
-        name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]
-    }
-    return Reply(head[0]["status"], headers, b"".join(parts))
+    head, *parts = sent
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head["headers"]}
+    return Reply(head["status"], headers, b"".join(part.get("body", b"") for part in parts))
 
 
 def scope_of(
