@@ -52,6 +52,7 @@ class Work:
 
     def __init__(self, server: Server, request: Request, scope: Scope) -> None:
         self.server, self.request, self.scope = server, request, scope
+        self.headers = request.headers
         self.separate_prefix()
 
     def separate_prefix(self) -> None:

@@ -166,8 +166,9 @@ class Attempt:
         """A request as it is sent, with the token."""
         query = {}
         for name, value in request["query"].items():
-            is_text = isinstance(value, str | list)
-            query[name] = value if is_text else orjson.dumps(value).decode()
+            query[name] = value
+            if not isinstance(value, str | list):
+                query[name] = orjson.dumps(value).decode()
         text = urlencode(query, doseq=True, safe=":,", quote_via=quote)
         headers = {name.lower(): value for name, value in request["header"].items()}
         headers["authorization"] = f"Bearer {self._token}"

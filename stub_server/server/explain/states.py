@@ -88,11 +88,8 @@ def _before_the_move(s: Attempt) -> State | None:
     lifecycle, wanted = s.copy.rules.lifecycles.get(s.resource or ""), s.members.get("status")
     if lifecycle is None or s.target is None:
         return None
-    values = []
-    for move in lifecycle.moves:
-        if s.operation.id in move.by and wanted in (None, move.to):
-            values.append(move.from_)
-    values = values or [str(wanted)]
+    moves = [move for move in lifecycle.moves if s.operation.id in move.by]
+    values = [move.from_ for move in moves if wanted in (None, move.to)] or [str(wanted)]
     return _state_of(lifecycle.resource, s.target, lifecycle.field, values, lifecycle)
 
 

@@ -12,7 +12,7 @@ from shlex import quote
 from ...core.problem import Forbidden
 from ...settings import Settings
 from ..reply import Answer, Headers
-from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Named, Request, is_local_origin
+from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Named, is_local_origin
 from ..server import Server
 from ..work import Work
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
@@ -65,10 +65,10 @@ def _rotated(path: str) -> str | None:
     return None if found is None else found[1]
 
 
-def is_preflight(request: Request) -> bool:
+def is_preflight(work: Work) -> bool:
     """Whether a browser asks what a page may send."""
-    headers = request.headers
-    return request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
+    headers = work.headers
+    return work.request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
 
 
 async def preflight(work: Work) -> Answer:
@@ -76,7 +76,7 @@ async def preflight(work: Work) -> Answer:
 
     Raises Forbidden for a foreign page and the control surface.
     """
-    headers, path = work.request.headers, work.path
+    headers, path = work.headers, work.path
     is_guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
     if is_guarded and not may_control(work.server.settings, headers[b"origin"]):
         raise _closed(_PAGES)
@@ -158,7 +158,7 @@ def check_control(work: Work, path: str, sandbox: str | None) -> None:
     """
     if path in OPEN_CONTROL:
         return
-    server, headers = work.server, work.request.headers
+    server, headers = work.server, work.headers
     admin_key, for_others = server.guard.admin_key, server.settings.for_others
     if admin_key is None and for_others:
         raise _closed(

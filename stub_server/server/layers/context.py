@@ -139,7 +139,7 @@ class RequestContext:
 
     def _complete(self, answer: Answer, way: Way) -> None:
         """Add the headers of every answer."""
-        request, trace = way.request, way.trace
+        trace = way.trace
         if way.pending is not None:  # the request has not used the sandbox
             way.undo()
         headers = answer.headers
@@ -149,17 +149,17 @@ class RequestContext:
         headers.append(VARY)
         if way.limits is not None:
             headers += way.limits
-        origin = request.headers.get(b"origin")
+        origin = way.headers.get(b"origin")
         if origin is not None:
             headers += answer_headers(way, origin)
-        if request.method == "HEAD":
+        if way.request.method == "HEAD":
             answer.without_body()
         trace.status, trace.parts = answer.status, answer.parts
         trace.sent_head = self._shared(tuple(headers))
         headers.append((b"x-request-id", trace.id.encode()))
         now = None
         if way.is_chosen:
-            is_at_once = AS_OF not in request.headers and not way.path.startswith(CONTROL)
+            is_at_once = AS_OF not in way.headers and not way.path.startswith(CONTROL)
             now = trace.at if is_at_once else way.now
             headers.append((b"x-sandbox-now", iso(now).encode()))
         if now != trace.at:  # of others the trace has both headers as its id and instant
@@ -237,7 +237,7 @@ async def _read_late(way: Way) -> None:
 
     The journal needs it to explain the refusal.
     """
-    headers, trace = way.request.headers, way.trace
+    headers, trace = way.headers, way.trace
     if has_body(headers) and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
@@ -273,16 +273,16 @@ class Keeping:
         )
         if changes_nothing or not trace.is_kept:
             return
-        trace.by_command = request.headers.get(b"user-agent") == _COMMAND
+        trace.by_command = way.headers.get(b"user-agent") == _COMMAND
         trace.is_prefixed = way.prefix != ""
         size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
-        size += len(request.headers.get(b"authorization", b""))  # the trace keeps its claims
+        size += len(way.headers.get(b"authorization", b""))  # the trace keeps its claims
         journal = way.sandbox.journal
         if not journal.keeps_bodies:
             trace.body, trace.parts, trace.sent_head = None, None, b""
         else:
             if trace.body is not None:
-                trace.body, body_has_secrets = self._redactor.kept(trace.body, request.headers)
+                trace.body, body_has_secrets = self._redactor.kept(trace.body, way.headers)
                 has_secrets = has_secrets or body_has_secrets
                 size += len(trace.body or b"")
             if answer is not None:

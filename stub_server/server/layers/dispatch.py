@@ -42,12 +42,12 @@ class Dispatch:
     def _execute(self, way: Way) -> Awaitable[Answer]:
         """Execute a request in the present. Others were served while its body arrived."""
         trace, sandbox = way.trace, way.sandbox
-        if way.pending is not None or AS_OF in way.request.headers:
+        if way.pending is not None or AS_OF in way.headers:
             return self._elsewhere(way)
         if (
             sandbox.log.number != trace.before
             or sandbox.origin.generation != way.generation
-            or CONTROL_KEY in way.request.headers  # it may be that of another sandbox
+            or CONTROL_KEY in way.headers  # it may be that of another sandbox
         ):
             _check_again(way)
         trace.at, trace.before = sandbox.clock.now, sandbox.log.number
@@ -59,7 +59,7 @@ class Dispatch:
         Raises Unavailable if another request has created the sandbox, without the merchant of this
         one.
         """
-        if AS_OF in way.request.headers:
+        if AS_OF in way.headers:
             check_past(way.request.method, way.trace.path, is_control=way.endpoint.base != "")
             past = await self._past.of(way)
             _check_again(way)
@@ -80,7 +80,7 @@ class Dispatch:
             way.store = way.sandbox.store
         else:  # the past may not have this merchant
             way.store = way.sandbox.store_of(way.caller.identity.merchant_id)
-        if HEADER in way.request.headers and way.endpoint.operation.takes_key:
+        if HEADER in way.headers and way.endpoint.operation.takes_key:
             return self._once(way)
         return _perform(way)
 
@@ -118,7 +118,7 @@ async def _perform(way: Way, once: Once | None = None) -> Answer:
         replied = endpoint.handler(way, *arguments.ids, **arguments.named)
         reply: Reply = (await replied) if endpoint.is_async else replied
         # what it tells may be of the next generation; a rotation ends its own key
-        if CONTROL_KEY in way.request.headers and endpoint.operation.id != _ROTATES:
+        if CONTROL_KEY in way.headers and endpoint.operation.id != _ROTATES:
             check_access(way)
         trace.respond_at = perf_counter_ns()
         if (reply.status, reply.shape) not in endpoint.proved:

@@ -1,5 +1,6 @@
 """Faults on demand, by a request's own headers and by the fault rules of the sandbox."""
 
+import re
 from collections.abc import Awaitable, Iterator
 from functools import partial
 
@@ -15,6 +16,7 @@ from .way import Layer, Way
 PREFER, SIMULATE, DELAY = b"prefer", b"x-sandbox-simulate", b"x-sandbox-delay"
 _WISHES = frozenset((PREFER, SIMULATE, DELAY))
 _PREFERENCES = ("code", "example")
+_DELAY = re.compile(rf"\s*([0-9]{{1,6}})\s*(;\s*{AFTER}\s*)?", re.IGNORECASE).fullmatch
 
 
 class FaultInjection:
@@ -27,9 +29,8 @@ class FaultInjection:
         self.app = app.__call__
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
-        request = way.request
-        has_rules = bool(way.sandbox.faults.rules) and not request.is_internal
-        if (has_rules or not _WISHES.isdisjoint(request.headers)) and not way.endpoint.base:
+        has_rules = bool(way.sandbox.faults.rules) and not way.request.is_internal
+        if (has_rules or not _WISHES.isdisjoint(way.headers)) and not way.endpoint.base:
             return self._inject(way)
         return self.app(way)
 
@@ -49,7 +50,7 @@ def _asked(way: Way, operation: Operation) -> Iterator[Effect]:
 
     Raises BadRequest for what the operation cannot answer.
     """
-    headers = way.request.headers
+    headers = way.headers
     if DELAY in headers:
         yield _delay(headers[DELAY])
     if SIMULATE in headers:
@@ -67,9 +68,8 @@ def _asked(way: Way, operation: Operation) -> Iterator[Effect]:
 
 def _delay(header: bytes) -> Effect:
     """`800` waits before the request is executed, `800; after` before its answer is sent."""
-    text, mark, when = [part.strip() for part in header.decode("latin-1").partition(";")]
-    is_number = text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= LONGEST_DELAY
-    if not is_number or (mark and when.lower() != AFTER):
+    found = _DELAY(header.decode("latin-1"))
+    if found is None or int(found[1]) > LONGEST_DELAY:
         raise BadRequest.at(
             "X-Sandbox-Delay",
             f"X-Sandbox-Delay is a whole number of milliseconds, at most {LONGEST_DELAY}, or 800;"
@@ -77,7 +77,9 @@ def _delay(header: bytes) -> Effect:
             where="header",
             violation="simulation",
         )
-    return Effect("delay", delay_after=int(text)) if mark else Effect("delay", delay=int(text))
+    if found[2]:
+        return Effect("delay", delay_after=int(found[1]))
+    return Effect("delay", delay=int(found[1]))
 
 
 def _preferences(header: str) -> dict[str, str]:

@@ -80,8 +80,7 @@ class HostPolicy:
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
-        request = way.request
-        headers = request.headers
+        request, headers = way.request, way.headers
         if len(request.sent) > MOST_HEADERS or request.query.count(b"&") >= MOST_QUERY_MEMBERS:
             raise _too_many_parts(request)
         if way.scope["http_version"] == "1.1" and b"host" not in headers:
@@ -97,8 +96,7 @@ def _check_headers(way: Way) -> None:
     """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong
     admin key, and Forbidden for a delivery.
     """
-    request = way.request
-    headers = request.headers
+    request, headers = way.request, way.headers
     repeated = _repeated(request.sent)
     if repeated is not None:
         raise BadRequest(f"The request has more than one {repeated} header. Send one.")

@@ -13,7 +13,7 @@ from ...engine.deliveries import INBOX
 from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
 from ..reply import Answer, Headers, not_allowed, options
-from ..request import CONTROL, Request
+from ..request import CONTROL
 from ..work import Work
 from .access import AGENTS, CONSOLE, check_access, is_preflight, preflight
 from .hosts import inbox_at
@@ -58,7 +58,7 @@ class Pages:
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
         path = way.path
-        if is_preflight(way.request):
+        if is_preflight(way):
             return preflight(way)
         if path.startswith(_OF_THE_API):
             return self.app(way)
@@ -94,15 +94,14 @@ class Pages:
         return await self._show_console(way)
 
     async def _show_console(self, way: Way) -> Answer:
-        request, path = way.request, way.path
-        if len(path) > _LONGEST:
+        if len(way.path) > _LONGEST:
             raise NotFound("There is no such page.", code="route_not_found")
-        if not path.startswith(CONSOLE):
+        if not way.path.startswith(CONSOLE):
             return await _show(self._console, way, ALLOW)
-        if request.method == "POST":
+        if way.request.method == "POST":
             way.trace.is_kept = False
             way.upload = await way.read(self._most(way))
-            _check_fields(request, way.upload)
+            _check_fields(way)
         return await _show(self._console, way, ALLOW_FORMS)
 
 
@@ -148,10 +147,9 @@ def _browses(way: Way) -> bool:
     """Whether a browser, which accepts pages, opens a path that is none of the API and the
     controls.
     """
-    request = way.request
-    if request.method not in ("GET", "HEAD") or way.path.startswith(_OF_THE_CONTROLS):
+    if way.request.method not in ("GET", "HEAD") or way.path.startswith(_OF_THE_CONTROLS):
         return False
-    return b"text/html" in request.headers.get(b"accept", b"")
+    return b"text/html" in way.headers.get(b"accept", b"")
 
 
 async def _show(page: Page, work: Work, allow: str) -> Answer:
@@ -164,10 +162,10 @@ async def _show(page: Page, work: Work, allow: str) -> Answer:
     raise not_allowed(method, allow)
 
 
-def _check_fields(request: Request, body: bytes | bytearray) -> None:
+def _check_fields(way: Way) -> None:
     """Raises a 413 for a form of very many fields."""
-    is_plain = request.headers.get(b"content-type", b"").lower().startswith(_FORM)
-    if is_plain and body.count(b"&") >= MOST_FIELDS:
+    is_plain = way.headers.get(b"content-type", b"").lower().startswith(_FORM)
+    if is_plain and way.upload.count(b"&") >= MOST_FIELDS:
         raise Refusal(
             f"The form has more than {MOST_FIELDS:,} fields, the most that is read.",
             status=413,

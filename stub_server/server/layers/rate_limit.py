@@ -37,7 +37,7 @@ class RateLimit:
         Raises Limited, with these and Retry-After.
         """
         # Neither the case of the scheme nor blanks after it make another caller.
-        sent = way.request.headers.get(b"authorization", b"").partition(b" ")[2].strip()
+        sent = way.headers.get(b"authorization", b"").partition(b" ")[2].strip()
         sent = sent or way.request.peer.encode()
         caller = blake2b(sent, digest_size=16, key=way.sandbox.name.encode()[:64]).digest()
         used, seconds = self._windows.count(caller)

@@ -3,7 +3,6 @@ the operation.
 """
 
 from collections.abc import Awaitable
-from dataclasses import replace
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from time import perf_counter_ns
@@ -105,7 +104,7 @@ def _is_lenient(work: Work) -> bool:
 
 def _sent_by(work: Work, scheme: str | None) -> Caller:
     """Whose credential a request has; `scheme` is what the operation asks for."""
-    headers = work.request.headers
+    headers = work.headers
     header = headers.get(b"authorization")
     if header is None:
         raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in headers else "")
@@ -195,7 +194,7 @@ def _check_address(caller: Caller, work: Work) -> None:
     """Raises Forbidden for a key that may not be used from the client's address, or from the one
     that is to be tried.
     """
-    is_public, headers = work.server.settings.is_public, work.request.headers
+    is_public, headers = work.server.settings.is_public, work.headers
     text, claimed = work.request.peer, headers.get(b"x-sandbox-client-ip")
     if claimed is not None and (
         not is_public or work.server.guard.knows_admin(headers.get(ADMIN_KEY))
@@ -243,11 +242,12 @@ def _seeded_merchant(sandbox: Sandbox) -> Caller:
 
 
 @lru_cache(maxsize=64)  # records never change: a changed key is a new one, of up to 60 KB
-def _key_of(record: Record, merchant_id: str) -> Caller:
+def _key_of(record: Record, merchant_id: str, kind: str = "private_key") -> Caller:
+    """The caller of a key; that of its public half has no scopes."""
     public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
     return Caller(
-        Identity("private_key", hidden["user_id"], merchant_id, record.id),
-        frozenset(public["scopes"]),
+        Identity(kind, hidden["user_id"], merchant_id, record.id),
+        frozenset(public["scopes"] if kind == "private_key" else ()),
         frozenset(hidden["allowed_projects"]) if hidden["allowed_projects"] else None,
         tuple(network_of(text) for text in public["allowed_ips"]),
         public["expires_at"],
@@ -261,18 +261,11 @@ def _unique(token: str) -> tuple[str, str]:
 
 
 def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
-    """The API key of a sandbox with this private or public half.
-
-    The caller of a public half has no scopes.
-    """
+    """The API key of a sandbox with this private or public half."""
     unique, value = _unique(token)
     for store in sandbox.stores.values():
         record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
         if record is not None:
-            key = _key_of(record, store.merchant.id)
-            if unique == "digest":
-                return key
-            return replace(
-                key, identity=replace(key.identity, kind="public_key"), scopes=frozenset()
-            )
+            kind = "private_key" if unique == "digest" else "public_key"
+            return _key_of(record, store.merchant.id, kind)
     return None

@@ -11,7 +11,7 @@ from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
 from ..reply import Answer
-from ..request import ADMIN_KEY, CONTROL, Request
+from ..request import ADMIN_KEY, CONTROL
 from ..sandboxes.entry import folded
 from ..server import Server
 from .access import check_control, is_from_elsewhere
@@ -42,11 +42,11 @@ class SandboxSelection:
         self._has_store = server.sandboxes.persistence.has_store
 
     def __call__(self, way: Way) -> Awaitable[Answer]:
-        sandboxes, has_store, headers = self._sandboxes, self._has_store, way.request.headers
+        sandboxes, has_store, headers = self._sandboxes, self._has_store, way.headers
         path = way.path
         name: str | None = way.prefix.removeprefix("/s/")
         if not way.prefix:
-            name = _named(way.request)
+            name = _named(way)
             if name is None and b"authorization" in headers:
                 name = self._sandbox_of(way, headers[b"authorization"])
                 if name == DEFAULT and not has_store:
@@ -72,7 +72,7 @@ class SandboxSelection:
         """
         sandboxes = self._sandboxes
         if name is None and not other:
-            key = _key_in(way.request.headers.get(b"authorization", b""))
+            key = _key_in(way.headers.get(b"authorization", b""))
             name = None if key is None else await sandboxes.sandbox_of(key)
         if name is None:
             name = DEFAULT
@@ -98,7 +98,7 @@ class SandboxSelection:
         Raises NotFound for one that only reads the control surface.
         """
         server, sandboxes, path = way.server, self._sandboxes, way.path
-        headers = way.request.headers
+        headers = way.headers
         # A foreign page must not create sandboxes in a developer's server: their number is limited.
         if server.settings.loopback and (
             is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))
@@ -148,7 +148,7 @@ class SandboxSelection:
         if way.sandbox.status.is_broken and way.path not in SERVED_WHEN_BROKEN:
             raise broken(name)
         if way.prefix:
-            named = _named(way.request)
+            named = _named(way)
             if named is not None and folded(named) != name:
                 way.trace.warn(("x_sandbox_ignored",))
             if not way.path:
@@ -188,9 +188,9 @@ def _key_in(authorization: bytes) -> str | None:
     return key if start == b"bearer pk" else None
 
 
-def _named(request: Request) -> str | None:
+def _named(way: Way) -> str | None:
     """The sandbox that the header names."""
-    named = request.headers.get(b"x-sandbox")
+    named = way.headers.get(b"x-sandbox")
     return None if named is None else named.decode("latin-1")
 
 

@@ -39,7 +39,6 @@ from ...core.record import (
 from ...core.text import did_you_mean, warning_of
 from ...domain.documents import checks_digits
 from ..reply import Answer
-from ..request import Request
 from .endpoint import Endpoint
 from .shapes import is_relied_on, shape_of, validated_parameters
 from .violations import MOST_GUESSED, details_of, field_name, shown, unread
@@ -90,13 +89,12 @@ class Validation:
 
     async def _with_file(self, media: Sequence[str], way: Way) -> Answer:
         """Read a file of one of these media types. Raises Unsupported, and a 413."""
-        request = way.request
-        sent = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        sent = way.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if sent.decode("latin-1") not in media:
             raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
-        _check_coding(request)
+        _check_coding(way)
         async with self._uploading:
-            way.upload = await request.read(way.receive, LARGEST_FILE)
+            way.upload = await way.request.read(way.receive, LARGEST_FILE)
             try:
                 return await self.app(way)
             finally:
@@ -167,18 +165,17 @@ class OperationRequests:
 
     def _value(self, way: Way, raw: bytes) -> Body:
         value: Body = {}
-        request = way.request
-        if request.query:
+        if way.request.query:
             value["query"] = self._query.read(way)
         elif self._query.casts:
             value["query"] = {}
         if self._header_names:
             sent = value["header"] = {}
             for name, key in self._header_names.items():
-                if key in request.headers:
-                    sent[name] = request.headers[key].decode("latin-1")
+                if key in way.headers:
+                    sent[name] = way.headers[key].decode("latin-1")
         if self.has_body and (raw or self._needs_body):
-            body = _read_body(request, raw)
+            body = _read_body(way, raw)
             value["body"] = body if self._prune is None else self._prune(body)
         return value
 
@@ -328,10 +325,10 @@ def _is_json(media: bytes) -> bool:
     return media.partition(b";")[0].strip().lower() == b"application/json"
 
 
-def _read_body(request: Request, raw: bytes) -> Any:
+def _read_body(way: Way, raw: bytes) -> Any:
     """What the bytes of a JSON body say. Raises Unsupported, BadRequest, Invalid."""
-    _check_coding(request)
-    media = request.headers.get(b"content-type")
+    _check_coding(way)
+    media = way.headers.get(b"content-type")
     if (raw or media is not None) and not _is_json(media or b""):
         raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
     if not raw:
@@ -368,9 +365,9 @@ def _invalid(details: list[Detail]) -> Invalid:
     return Invalid(message, details=details[:_MOST_WRONG])
 
 
-def _check_coding(request: Request) -> None:
+def _check_coding(way: Way) -> None:
     """Raises Unsupported for a compressed body."""
-    coding = request.headers.get(b"content-encoding")
+    coding = way.headers.get(b"content-encoding")
     if coding is not None and coding.strip().lower() not in (b"", b"identity"):
         raise Unsupported(
             "Send the body uncompressed, without Content-Encoding.",
