@@ -144,6 +144,9 @@ class Answer:
         """Release what it holds: it is not sent."""
 
 
+Answering = Awaitable[Answer]
+
+
 class Cut(Answer):
     """An answer whose connection ends within the body."""
 

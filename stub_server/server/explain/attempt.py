@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
 import orjson
@@ -15,7 +15,6 @@ from starlette.types import Message
 
 from ...contract.document import JSON, Operation
 from ...contract.secrets import LEFT_OUT
-from ...contract.source import Json
 from ...core.clock import DAY, iso
 from ...core.problem import Refusal
 from ...core.record import (
@@ -65,28 +64,29 @@ TABLES = {
 """Which table the record of a path's parameter is in."""
 
 
-class Means(NamedTuple):
-    """What the attempts of one server have in common; `rules` are the contract's by error code."""
-
-    mender: Mender
-    routing: Routing
-    rules: Json
-
-
 class Attempt:
     """One request and its refusal. `copy` is a copy of the sandbox after the calls that come
     `before`, each with why it is made.
 
     `request` has `method`, `path`, `query`, `header` and `body`, JSON or the bytes that are none;
     it begins as it was sent. `reasons` say why a place such as `body.customer.name` was changed.
+    `rules` are the contract's by error code.
     """
 
     def __init__(
-        self, means: Means, server: Server, sandbox: Sandbox, trace: Trace, refusal: Refusal
+        self,
+        mender: Mender,
+        routing: Routing,
+        server: Server,
+        sandbox: Sandbox,
+        trace: Trace,
+        *,
+        refusal: Refusal,
     ) -> None:
-        self.mender, self.routing, self.rules = means
-        self.server, self.sandbox, self.trace, self.refusal = server, sandbox, trace, refusal
-        self.document = self.mender.document
+        self.mender, self.routing, self.refusal = mender, routing, refusal
+        self.server, self.sandbox, self.trace = server, sandbox, trace
+        self.document = mender.document
+        self.rules = self.document.schema("ErrorCode").get("x-rules", {})
         self.request = self.sent(KEPT_HEADERS)
         self.reasons = {f"header.{name}": why for name, why in DROPPED_HEADERS.items()}
         self.reasons["body"] = (

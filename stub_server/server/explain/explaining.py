@@ -5,7 +5,6 @@ would succeed now.
 import asyncio
 from collections.abc import Callable
 from copy import deepcopy
-from functools import cached_property
 from typing import Any
 
 import orjson
@@ -23,7 +22,7 @@ from ..layers.routing import Application, Routing
 from ..layers.validation import WIDEST
 from ..request import CONTROL
 from ..server import Server
-from .attempt import DROPPED_HEADERS, KEPT_HEADERS, Attempt, Means, changes, is_small
+from .attempt import DROPPED_HEADERS, KEPT_HEADERS, Attempt, changes, is_small
 from .mending import Mender, steps
 from .repairs import nearest
 from .states import state_behind
@@ -61,12 +60,6 @@ class Explainer:
         self._mender, self._app, self._turn = mender, app, asyncio.Lock()
         self._rules = mender.document.schema("ErrorCode").get("x-rules", {})
 
-    @cached_property
-    def _means(self) -> Means:
-        layers = self._app().middleware_stack or ()
-        (routing,) = [layer for layer in layers if isinstance(layer, Routing)]
-        return Means(self._mender, routing, self._rules)
-
     async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
         """The explanation of a refusal in the journal; None for a request that was accepted."""
         if trace.status < 400:
@@ -90,11 +83,14 @@ class Explainer:
             details = answer.get("details", [])
             if not self._mender.accepts(_DETAILS, details):  # they are of a file
                 details = []
-            refusal = Refusal(text, code=code, details=details)
-            for code, advice in _SETTINGS.items():
-                if any(each["code"] == code for each in details):
+            for violation, advice in _SETTINGS.items():
+                if any(each["code"] == violation for each in details):
                     found["summary"] += f" {advice}"
-            await _look_into(Attempt(self._means, server, sandbox, trace, refusal), found)
+            layers = self._app().middleware_stack or ()
+            (routing,) = [layer for layer in layers if isinstance(layer, Routing)]
+            refusal = Refusal(text, code=code, details=details)
+            s = Attempt(self._mender, routing, server, sandbox, trace, refusal=refusal)
+            await _look_into(s, found)
         if found["kind"] != CONTRACT:
             found["rule"] = {"name": code, "text": rule["text"]}
         return found

@@ -1,7 +1,6 @@
 """What ends the way of a request: Dispatch."""
 
 import re
-from collections.abc import Awaitable
 from functools import partial
 from time import perf_counter_ns
 
@@ -9,7 +8,7 @@ from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.lifecycle import duplicate
 from ...engine.tables.specs import UniqueViolation
-from ..reply import Answer, Reply, Streamed
+from ..reply import Answer, Answering, Reply, Streamed
 from ..request import CONTROL_KEY
 from .access import check_access
 from .idempotency import HEADER, Once
@@ -33,13 +32,13 @@ class Dispatch:
     def __init__(self) -> None:
         self._past = Past()
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         faults = way.faults
         if faults is None or faults.effect is not None:
             return self._execute(way)
         return faults.with_body(way.arguments.body, partial(self._execute, way))
 
-    def _execute(self, way: Way) -> Awaitable[Answer]:
+    def _execute(self, way: Way) -> Answering:
         """Execute a request in the present. Others were served while its body arrived."""
         trace, sandbox = way.trace, way.sandbox
         if way.pending is not None or AS_OF in way.headers:
@@ -75,7 +74,7 @@ class Dispatch:
             )
         return await self._execute(way)
 
-    def _handle(self, way: Way) -> Awaitable[Answer]:
+    def _handle(self, way: Way) -> Answering:
         if way.caller is None:
             way.store = way.sandbox.store
         else:  # the past may not have this merchant

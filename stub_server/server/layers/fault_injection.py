@@ -1,14 +1,14 @@
 """Faults on demand, by a request's own headers and by the fault rules of the sandbox."""
 
 import re
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from ...contract.document import Operation
 from ...core.problem import BadRequest
 from ...core.text import nearest, warning_of
 from ...engine.fault_rules import AFTER, LONGEST_DELAY, Effect
-from ..reply import Answer
+from ..reply import Answering
 from ..request import MOST_WARNINGS
 from .injection import Injection, refusals_of
 from .way import Layer, Way
@@ -28,13 +28,13 @@ class FaultInjection:
     def __init__(self, app: Layer) -> None:
         self.app = app.__call__
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         has_rules = bool(way.sandbox.faults.rules) and not way.request.is_internal
         if (has_rules or not _WISHES.isdisjoint(way.headers)) and not way.endpoint.base:
             return self._inject(way)
         return self.app(way)
 
-    def _inject(self, way: Way) -> Awaitable[Answer]:
+    def _inject(self, way: Way) -> Answering:
         operation = way.endpoint.operation
         early, late = list[Effect](), list[Effect]()
         for wish in _asked(way, operation):

@@ -5,7 +5,7 @@ Only a server that shares its store imports this module: importing httpcore2 tak
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack, aclosing
 from functools import partial
 
@@ -13,7 +13,7 @@ import httpcore2
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import BadRequest, Refusal, Unavailable
-from ..reply import Answer, Forwarded, Passage, hang_up, left
+from ..reply import Answer, Answering, Forwarded, Passage, hang_up, left
 from ..request import OF_CONNECTIONS, has_body
 from ..server import Waiting
 from .hops import HOP, Hops, NotThere, Word, target_of
@@ -49,7 +49,7 @@ class Forwarding:
             max_connections=None, max_keepalive_connections=KEPT, keepalive_expiry=KEPT_FOR
         )
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         request = way.request
         if HOP in request.headers:
             raise BadRequest(f"{HOP.decode()} is a header between servers. Leave it out.")

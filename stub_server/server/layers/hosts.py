@@ -5,13 +5,13 @@ With DNS rebinding, a foreign page whose host name resolves to this machine is s
 server. Only the Host header, which holds the foreign name, shows it.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 
 from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
-from ..reply import Answer, Pairs
+from ..reply import Answering, Pairs
 from ..request import ADMIN_KEY, CONTROL, Request
 from .way import Layer, Way
 
@@ -78,7 +78,7 @@ class HostPolicy:
     def __init__(self, app: Layer, hosts: Hosts) -> None:
         self.app, self._hosts = app.__call__, hosts
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
         request, headers = way.request, way.headers
         if len(request.sent) > MOST_HEADERS or request.query.count(b"&") >= MOST_QUERY_MEMBERS:

@@ -1,7 +1,7 @@
 """What fault rules and headers do to one request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -11,7 +11,7 @@ from ...contract.document import Operation
 from ...core.problem import BadRequest, Refusal
 from ...core.record import Body
 from ...engine.fault_rules import BEFORE, LONGEST_DELAY, Effect
-from ..reply import DROPPED, Answer, Cut, Headers, has_left
+from ..reply import DROPPED, Answer, Answering, Cut, Headers, has_left
 from ..tokens import REALM
 from ..work import Work
 
@@ -31,7 +31,7 @@ _OF_ALL = (
 """Statuses and codes of refusals that may be asked of any operation; of two, the first is
 the usual one.
 """
-GoOn = Callable[[], Awaitable[Answer]]
+GoOn = Callable[[], Answering]
 """Passes the request on to the next layer."""
 
 
@@ -49,11 +49,11 @@ class Injection:
         self._work, self._operation, self._late = work, operation, late
         self._labels: list[str] = []
 
-    def at_once(self, wishes: Iterable[Effect], go_on: GoOn) -> Awaitable[Answer]:
+    def at_once(self, wishes: Iterable[Effect], go_on: GoOn) -> Answering:
         """Pass the request on after the effects of headers, and of rules that read no body."""
         return self._inject(chain(wishes, self._of_rules()), go_on)
 
-    def with_body(self, body: Any, go_on: GoOn) -> Awaitable[Answer]:
+    def with_body(self, body: Any, go_on: GoOn) -> Answering:
         """Pass the request on, whose body is valid, after all other effects."""
         return self._inject(chain(self._late, self._of_rules(body, reads_body=True)), go_on)
 

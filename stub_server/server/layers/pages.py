@@ -3,7 +3,7 @@ contract, the console, inboxes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -12,7 +12,7 @@ from ...core.problem import NotFound, Refusal
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
-from ..reply import Answer, Headers, not_allowed, options
+from ..reply import Answer, Answering, Headers, not_allowed, options
 from ..request import CONTROL
 from ..work import Work
 from .access import AGENTS, CONSOLE, check_access, is_preflight, preflight
@@ -29,7 +29,7 @@ _LONGEST = 1_024  # characters of a page's path: each of its links has one `../`
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
-Page = Callable[[Work], Awaitable[Answer]]
+Page = Callable[[Work], Answering]
 """What a path answers. It raises refusals. The body of a form is the upload of its work."""
 
 
@@ -56,7 +56,7 @@ class Pages:
         self._pages, self._console, self._agents = pages, console, agents
         self._most = most
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         path = way.path
         if is_preflight(way):
             return preflight(way)
@@ -66,7 +66,7 @@ class Pages:
             check_access(way)
         return self._answer(path, way)
 
-    def _answer(self, path: str, way: Way) -> Awaitable[Answer]:
+    def _answer(self, path: str, way: Way) -> Answering:
         way.store = way.sandbox.store
         page = self._pages.get(path)
         if page is not None:

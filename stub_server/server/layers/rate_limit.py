@@ -1,12 +1,11 @@
 """RateLimit: how many requests a caller may send, with `--rate-limit`."""
 
-from collections.abc import Awaitable
 from hashlib import blake2b
 
 from ...core.problem import Limited
 from ...core.text import counted
 from ...core.windows import Windows
-from ..reply import Answer, Headers
+from ..reply import Answering, Headers
 from ..request import CONTROL
 from .way import Layer, Way
 
@@ -26,7 +25,7 @@ class RateLimit:
         self._policy = f'"default";q={most};w={seconds}'
         self._windows = Windows(seconds)
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         if not way.path.startswith(CONTROL) and not way.request.is_internal:
             way.limits = self._take(way)
         return self.app(way)

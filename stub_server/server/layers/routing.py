@@ -1,7 +1,7 @@
 """Connexion's stack, and Routing in it: the operation of a path and method."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ from connexion.spec import Specification
 
 from ...core.problem import NotFound
 from ...core.text import nearest
-from ..reply import Answer, not_allowed, options
+from ..reply import Answer, Answering, not_allowed, options
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
@@ -95,7 +95,7 @@ class Routing(SpecMiddleware):
         elif "/{" not in start:
             self._below[start] = route
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         path, method = way.path, way.request.method
         values: tuple[str, ...] = ()
         route = self._static.get(path)

@@ -2,7 +2,6 @@
 the operation.
 """
 
-from collections.abc import Awaitable
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from time import perf_counter_ns
@@ -16,7 +15,7 @@ from ...core.text import unmapped
 from ...domain.api_keys import digest
 from ...domain.callers import Caller, Identity
 from ...engine.sandbox import Sandbox
-from ..reply import Answer
+from ..reply import Answering
 from ..request import ADMIN_KEY
 from ..tokens import REALM, bad_credentials
 from ..work import Work
@@ -64,7 +63,7 @@ class Security:
     def __init__(self, app: Layer) -> None:
         self.app = app.__call__
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         if way.endpoint.security:
             way.trace.auth_at = perf_counter_ns()
             admit(way)

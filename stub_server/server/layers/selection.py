@@ -3,14 +3,14 @@ the default one.
 """
 
 import asyncio
-from collections.abc import Awaitable, Container
+from collections.abc import Container
 from time import monotonic
 
 from ...core.problem import NotFound, Unauthenticated, broken
 from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
-from ..reply import Answer
+from ..reply import Answer, Answering
 from ..request import ADMIN_KEY, CONTROL
 from ..sandboxes.entry import folded
 from ..server import Server
@@ -41,7 +41,7 @@ class SandboxSelection:
         self._sandboxes, self._tokens = server.sandboxes, server.tokens
         self._has_store = server.sandboxes.persistence.has_store
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         sandboxes, has_store, headers = self._sandboxes, self._has_store, way.headers
         path = way.path
         name: str | None = way.prefix.removeprefix("/s/")
@@ -120,7 +120,7 @@ class SandboxSelection:
             way.pending = sandbox
         return await self._go_on(sandbox, way)
 
-    def _go_on(self, sandbox: Sandbox, way: Way) -> Awaitable[Answer]:
+    def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
         status = sandbox.status
         is_up_to_date = status.is_broken or sandbox.clock.latch(
             way.request.received_at, sandbox.timers.jobs, stands=status.is_advancing
@@ -140,7 +140,7 @@ class SandboxSelection:
         way.trace.begin(sandbox.clock.now, sandbox.log.number)
         return await self._serve(way)
 
-    def _serve(self, way: Way) -> Awaitable[Answer]:
+    def _serve(self, way: Way) -> Answering:
         """Raises Unavailable where the sandbox is broken, except for requests that
         end that state.
         """

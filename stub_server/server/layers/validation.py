@@ -7,7 +7,7 @@ Parameters and body are one value, checked against one compiled schema.
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from time import perf_counter_ns
 from typing import Any
@@ -38,7 +38,7 @@ from ...core.record import (
 )
 from ...core.text import did_you_mean, warning_of
 from ...domain.documents import checks_digits
-from ..reply import Answer
+from ..reply import Answer, Answering
 from .endpoint import Endpoint
 from .shapes import is_relied_on, shape_of, validated_parameters
 from .violations import MOST_GUESSED, details_of, field_name, shown, unread
@@ -67,7 +67,7 @@ class Validation:
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
         self._compiled: dict[Endpoint, OperationRequests] = {}
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         way.trace.validate_at = perf_counter_ns()
         checks = way.sandbox.settings.check_digits
         if checks_digits.get() is not checks:

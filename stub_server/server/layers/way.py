@@ -1,13 +1,12 @@
 """What layers hand on: a request, and what each of them has found out about it."""
 
-from collections.abc import Awaitable
 from typing import Any, NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
 
 from ...core.record import Body
 from ...domain.callers import Caller
-from ..reply import Answer, Headers
+from ..reply import Answering, Headers
 from ..request import LARGEST_BODY, Request
 from ..server import Server
 from ..work import Work
@@ -71,5 +70,5 @@ class Layer(Protocol):
     That one stores its `__call__`, because Python calls a method in half the time of an object.
     """
 
-    def __call__(self, way: Way, /) -> Awaitable[Answer]:
+    def __call__(self, way: Way, /) -> Answering:
         """Answer a request, or pass it on."""
