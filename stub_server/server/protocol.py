@@ -170,10 +170,10 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         if is_late_body:
             self.on_message_complete()
         if is_late_body or (wait == "head" and self.unread):
-            what, limit = "headers" if wait == "head" else wait, getattr(self.monitor.limits, wait)
+            limit = getattr(self.monitor.limits, wait)
             self.refuse(
                 Refusal(
-                    f"The rest of the request's {what} did not arrive within {limit:g} seconds.",
+                    f"The rest of the request's {wait} did not arrive within {limit:g} seconds.",
                     status=408,
                     code="request_timeout",
                 )

@@ -150,6 +150,11 @@ class Work:
         assert self.caller is not None
         return self.caller
 
+    @property
+    def projects(self) -> frozenset[str] | None:
+        """The only projects that the caller may use; None for all."""
+        return None if self.caller is None else self.caller.projects
+
     def lifecycle(self, resource: str) -> Lifecycle:
         """The states and moves of a resource."""
         return self.sandbox.rules.lifecycles[resource]
@@ -169,7 +174,7 @@ class Work:
         Raises NotFound, Forbidden.
         """
         record = self.find(table, ident, what)
-        if self.caller is not None and self.caller.projects is not None:
+        if self.projects is not None:
             self.allow_project(self.store.tables[table].parse(record).project)
         return record
 
@@ -208,15 +213,11 @@ class Work:
         """Whether the caller sees a customer: a key with `allowed_projects` sees those of
         its projects.
         """
-        caller = self.caller
-        if caller is None or caller.projects is None:
-            return True
-        return self.store.sees_customer(caller.projects, ident)
+        return self.projects is None or self.store.sees_customer(self.projects, ident)
 
     def allow_project(self, project_id: str | None) -> None:
         """Raises Forbidden for an API key that is restricted to other projects."""
-        caller = self.caller
-        if caller is None or caller.projects is None or project_id in caller.projects:
+        if self.projects is None or project_id in self.projects:
             return
         raise Forbidden.at(
             "allowed_projects",

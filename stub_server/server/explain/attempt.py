@@ -193,7 +193,7 @@ class Attempt:
         """
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": asked.body, "more_body": False}
+            return {"type": "http.request", "body": asked.body}
 
         async def send(message: Message) -> None:
             """Nothing is sent: the answer is returned."""

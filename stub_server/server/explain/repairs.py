@@ -130,8 +130,7 @@ def first_moved(s: Attempt) -> None:
     Activation is the only move that a request makes first: it ends nothing.
     """
     found = needed(s, s.refusal.code)
-    becomes = [] if found is None else [to for to, _ in found.moves]
-    if found is not None and "active" in found.needed and "active" in becomes:
+    if found is not None and "active" in found.needed and "active" in dict(found.moves):
         s.call_first("activateProject", found.id)
     elif s.refusal.code == "project_not_active":
         another_record(s)

@@ -49,8 +49,10 @@ class RequestContext:
         self.app, self._server, self._hops = app.__call__, server, hops
         self._persistence = server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
-        self._keeping = Keeping(server)
-        self._head_of = lru_cache(maxsize=_CACHED)(self._keeping.head_of)
+        self._redactor = Redactor(
+            server.document, server.control, own=(server.guard.admin_key, server.settings.secret)
+        )
+        self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
         self._shared = lru_cache(maxsize=_CACHED)(head_of)  # thousands of traces have few
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,7 +177,7 @@ class RequestContext:
             way.undo()
         if way.request.is_internal:
             return
-        self._keeping.keep(way, answer)
+        self._keep(way, answer)
         for listener in self._server.listeners:
             listener(trace)
 
@@ -195,6 +197,80 @@ class RequestContext:
         await server.courier.stop(server.closing.since)
         await self._persistence.stop()
         await send({"type": "lifespan.shutdown.complete"})
+
+    # -- the journal
+
+    def _keep(self, way: Way, answer: Answer | None) -> None:
+        """Take the secrets out of a trace, and write it to the journal; it has the
+        answer's parts already.
+
+        Of the control surface, what may change something is kept; an inbox itself stores what it
+        receives.
+        """
+        request, trace, path = way.request, way.trace, way.path
+        is_control = trace.is_control = path.startswith(CONTROL)
+        has_secrets = False
+        # The path alone of an operation of the API that succeeded names records, and nothing else.
+        is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
+        if not is_plain or trace.query or trace.warnings:
+            has_secrets = self._redact_line(trace)
+        # what only reads, and messages to an inbox, which has them
+        changes_nothing = is_control and (
+            request.method in _READING or inbox_at(request.method, path) is not None
+        )
+        if changes_nothing or not trace.is_kept:
+            return
+        trace.by_command = way.headers.get(b"user-agent") == _COMMAND
+        trace.is_prefixed = way.prefix != ""
+        size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
+        size += len(way.headers.get(b"authorization", b""))  # the trace keeps its claims
+        journal = way.sandbox.journal
+        if not journal.keeps_bodies:
+            trace.body, trace.parts, trace.sent_head = None, None, b""
+        else:
+            if trace.body is not None:
+                trace.body, body_has_secrets = self._redactor.kept(trace.body, way.headers)
+                has_secrets = has_secrets or body_has_secrets
+                size += len(trace.body or b"")
+            if answer is not None:
+                trace.received_head = request.head.kept
+                has_secrets = has_secrets or request.head.has_secrets
+                size += len(trace.received_head) + len(trace.sent_head) + len(answer.body)
+            if has_secrets or trace.operation in self._redactor.operations:
+                self._redact_messages(trace)
+        trace.size = size
+        journal.append(trace)
+
+    def _read_head(self, sent: Sent) -> Head:
+        """The headers of a request, and what is kept of them."""
+        kept = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
+        has_secrets = self._redactor.suspects_line(kept.decode("latin-1"))
+        return by_name(sent)._replace(kept=kept, has_secrets=has_secrets)
+
+    def _redact_messages(self, trace: Trace) -> None:
+        """Remove secrets from headers and bodies."""
+        line = self._redactor.line
+        trace.received_head = b"\n".join(map(line, trace.received_head.split(b"\n")))
+        trace.sent_head = b"\n".join(map(line, trace.sent_head.split(b"\n")))
+        trace.body, trace.answer = self._redactor.messages(trace.body, trace.answer)
+
+    def _redact_line(self, trace: Trace) -> bool:
+        """Remove secrets from the request line, and from warnings; returns whether there may be
+        some.
+        """
+        redactor = self._redactor
+        line = "\n".join((trace.path, *trace.warnings))
+        is_suspect = redactor.suspects_line(line)
+        if trace.query:
+            is_suspect = is_suspect or redactor.suspects(trace.query)
+        if not is_suspect:
+            return False
+        trace.path = redactor.line(trace.path.encode("utf-8", "surrogatepass")).decode(
+            "utf-8", "surrogatepass"
+        )
+        trace.query = redactor.query(trace.query.decode("latin-1")).encode("latin-1")
+        trace.warnings = [redactor.text(warning) for warning in trace.warnings]
+        return True
 
 
 def request_of(
@@ -242,85 +318,3 @@ async def _read_late(way: Way) -> None:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
                 trace.body = await way.read()
-
-
-class Keeping:
-    """Writes requests that have ended to the journals of their sandboxes, without secrets.
-
-    Of the control surface, what may change something is kept; an inbox itself stores
-    what it receives.
-    """
-
-    def __init__(self, server: Server) -> None:
-        self._redactor = Redactor(
-            server.document, server.control, own=(server.guard.admin_key, server.settings.secret)
-        )
-
-    def keep(self, way: Way, answer: Answer | None) -> None:
-        """Take the secrets out of a trace, and write it to the journal; it has the
-        answer's parts already.
-        """
-        request, trace, path = way.request, way.trace, way.path
-        is_control = trace.is_control = path.startswith(CONTROL)
-        has_secrets = False
-        # The path alone of an operation of the API that succeeded names records, and nothing else.
-        is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
-        if not is_plain or trace.query or trace.warnings:
-            has_secrets = self._redact_line(trace)
-        # what only reads, and messages to an inbox, which has them
-        changes_nothing = is_control and (
-            request.method in _READING or inbox_at(request.method, path) is not None
-        )
-        if changes_nothing or not trace.is_kept:
-            return
-        trace.by_command = way.headers.get(b"user-agent") == _COMMAND
-        trace.is_prefixed = way.prefix != ""
-        size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
-        size += len(way.headers.get(b"authorization", b""))  # the trace keeps its claims
-        journal = way.sandbox.journal
-        if not journal.keeps_bodies:
-            trace.body, trace.parts, trace.sent_head = None, None, b""
-        else:
-            if trace.body is not None:
-                trace.body, body_has_secrets = self._redactor.kept(trace.body, way.headers)
-                has_secrets = has_secrets or body_has_secrets
-                size += len(trace.body or b"")
-            if answer is not None:
-                trace.received_head = request.head.kept
-                has_secrets = has_secrets or request.head.has_secrets
-                size += len(trace.received_head) + len(trace.sent_head) + len(answer.body)
-            if has_secrets or trace.operation in self._redactor.operations:
-                self._redact_messages(trace)
-        trace.size = size
-        journal.append(trace)
-
-    def head_of(self, sent: Sent) -> Head:
-        """The headers of a request, and what is kept of them."""
-        kept = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
-        has_secrets = self._redactor.suspects_line(kept.decode("latin-1"))
-        return by_name(sent)._replace(kept=kept, has_secrets=has_secrets)
-
-    def _redact_messages(self, trace: Trace) -> None:
-        """Remove secrets from headers and bodies."""
-        line = self._redactor.line
-        trace.received_head = b"\n".join(map(line, trace.received_head.split(b"\n")))
-        trace.sent_head = b"\n".join(map(line, trace.sent_head.split(b"\n")))
-        trace.body, trace.answer = self._redactor.messages(trace.body, trace.answer)
-
-    def _redact_line(self, trace: Trace) -> bool:
-        """Remove secrets from the request line, and from warnings; returns whether there may be
-        some.
-        """
-        redactor = self._redactor
-        line = "\n".join((trace.path, *trace.warnings))
-        is_suspect = redactor.suspects_line(line)
-        if trace.query:
-            is_suspect = is_suspect or redactor.suspects(trace.query)
-        if not is_suspect:
-            return False
-        trace.path = redactor.line(trace.path.encode("utf-8", "surrogatepass")).decode(
-            "utf-8", "surrogatepass"
-        )
-        trace.query = redactor.query(trace.query.decode("latin-1")).encode("latin-1")
-        trace.warnings = [redactor.text(warning) for warning in trace.warnings]
-        return True

@@ -78,7 +78,7 @@ async def ask(
         if has_asked.is_set():  # the whole request has been received
             await asyncio.Event().wait()
         has_asked.set()
-        return {"type": "http.request", "body": question.body, "more_body": False}
+        return {"type": "http.request", "body": question.body}
 
     async def send(message: Message) -> None:
         sent.append(message)
