@@ -23,8 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
 from ..engine.kept import Trace
-from .connection import Connection, Written
-from .reply import CONNECTION, left, render
+from .reply import CONNECTION, Connection, Written, left, render
 
 LARGEST_HEAD = 65_536
 """The most bytes of a head, and between two pieces of a chunked body (extensions, trailers)."""

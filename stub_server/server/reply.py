@@ -14,7 +14,6 @@ from ..core.log import log
 from ..core.problem import Refusal
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
-from .connection import Connection
 from .work import Work
 
 Pairs = Sequence[tuple[bytes, bytes]]
@@ -75,6 +74,37 @@ def options(allow: str) -> "Answer":
     return Answer(204, [(b"allow", allow.encode())])
 
 
+class Written:
+    """What uvicorn writes to a connection.
+
+    It writes the head and the body of an answer one by one, which would be two packets. If
+    `head_waits`, what is written next is sent together with what follows it.
+    """
+
+    def __init__(self, link: asyncio.Transport) -> None:
+        self._link, self._head = link, b""
+        self.head_waits = False
+        self.is_closing = link.is_closing  # asked after every answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+    def write(self, data: bytes) -> None:
+        """Send these bytes, or keep them for a moment."""
+        if self.head_waits:
+            self._head, self.head_waits = data, False
+            return
+        whole, self._head = self._head + data, b""
+        self._link.write(whole)
+
+
+class Connection:
+    """A client's connection, as answers need it; `HttpProtocol` has what becomes of it."""
+
+    link: asyncio.Transport
+    written: Written
+
+
 def connection_of(scope: Scope) -> Connection | None:
     """The client's connection; None for a request in this process."""
     connection: Connection | None = scope.get("state", {}).get(CONNECTION)
@@ -127,10 +157,6 @@ class Answer:
     def __init__(self, status: int, headers: Headers, body: bytes = b"") -> None:
         self.status, self.headers, self.body = status, headers, body
         self.parts = (body,)
-
-    def without_body(self) -> None:
-        """Answer a HEAD."""
-        self.body, self.parts = b"", (b"",)
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all of it, in one packet where it has a body."""

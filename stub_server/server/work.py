@@ -19,7 +19,7 @@ from ..engine.lists import Saved
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store
-from .request import CONTROL, Request
+from .request import CONTROL, Named, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
 from .server import Server
@@ -37,13 +37,11 @@ class Work:
     `scope` has the client's connection. `drafted` is the step that is prepared, if any.
     """
 
-    has_begun = False
     sandbox: Sandbox
     store: Store
     trace: Trace
     generation: str  # of the sandbox, when the request began
-    was_gone: bool  # whether the sandbox was deleted before the request began
-    is_chosen = True
+    is_chosen: bool | None = None  # until the request has begun
     pending: Sandbox | None = None
     _created: Entry | None = None  # what this request has created
     caller: Caller | None = None
@@ -52,7 +50,6 @@ class Work:
 
     def __init__(self, server: Server, request: Request, scope: Scope) -> None:
         self.server, self.request, self.scope = server, request, scope
-        self.headers = request.headers
         self.separate_prefix()
 
     def separate_prefix(self) -> None:
@@ -65,10 +62,9 @@ class Work:
     def begin(self, sandbox: Sandbox) -> Trace:
         """Begin in a sandbox, with the trace that its journal will have."""
         request = self.request
-        self.has_begun, self.sandbox = True, sandbox
+        self.is_chosen, self.sandbox = True, sandbox
         if self.prefix:
             self.prefix = f"/s/{sandbox.name}"
-        self.was_gone = sandbox.status.is_gone
         self.generation = sandbox.origin.generation
         self.trace = trace = Trace(  # by position: by keyword it takes half as long again
             sandbox.ids.request(),
@@ -88,8 +84,10 @@ class Work:
         """Begin a request for which no sandbox of this server is chosen: the default one only has
         it in its journal.
         """
-        self.is_chosen, self.prefix, self.path = False, "", self.request.path
-        return self.begin(self.sandboxes.default)
+        self.prefix, self.path = "", self.request.path
+        trace = self.begin(self.sandboxes.default)
+        self.is_chosen = False
+        return trace
 
     async def create(self) -> None:
         """Create the sandbox of an accepted request, if it does not exist."""
@@ -125,6 +123,11 @@ class Work:
         self.prefix = ""
 
     @property
+    def headers(self) -> Named:
+        """The last of each header that has arrived."""
+        return self.request.headers
+
+    @property
     def sandboxes(self) -> Sandboxes:
         """Those of the server."""
         return self.server.sandboxes
@@ -142,7 +145,7 @@ class Work:
     @property
     def now_text(self) -> str:
         """The same as the contract writes it."""
-        return iso(self.sandbox.clock.now)
+        return iso(self.now)
 
     @property
     def who(self) -> Caller:

@@ -129,11 +129,8 @@ def may_control(settings: Settings, origin: bytes) -> bool:
     """
     if is_local_origin(origin):
         return True
-    return origin.lower() in {_origin(named) for named in settings.cors_origins}
-
-
-def _origin(named: str) -> bytes:
-    return named.rstrip("/").lower().encode()
+    named = {each.rstrip("/").lower() for each in settings.cors_origins}
+    return origin.decode("latin-1").lower() in named
 
 
 def _refused(origin: bytes) -> str:

@@ -3,7 +3,6 @@ journal, without secrets.
 """
 
 import asyncio
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -87,10 +86,10 @@ class RequestContext:
 
     async def _refusal(self, error: Exception, way: Way) -> Answer:
         """The answer of a refusal, or of a defect."""
-        if not way.has_begun:
+        if way.is_chosen is None:
             way.begin_unchosen()
         trace, sandbox = way.trace, way.sandbox
-        has_gone = sandbox.status.is_gone and not way.was_gone  # while the request was served
+        has_gone = sandbox.status.is_gone and way.is_chosen  # while the request was served
         if isinstance(error, NotFound) and has_gone and self._is_shared:
             error = gone()  # another server may have it
         if isinstance(error, NotFound | Unavailable) and sandbox.status.is_undone:
@@ -155,7 +154,7 @@ class RequestContext:
         if origin is not None:
             headers += answer_headers(way, origin)
         if way.request.method == "HEAD":
-            answer.without_body()
+            answer.body, answer.parts = b"", (b"",)
         trace.status, trace.parts = answer.status, answer.parts
         trace.sent_head = self._shared(tuple(headers))
         headers.append((b"x-request-id", trace.id.encode()))
@@ -169,7 +168,7 @@ class RequestContext:
 
     def _end(self, way: Way, answer: Answer | None) -> None:
         """Have the journal and the listeners learn of a request, whose answer has been sent."""
-        if not way.has_begun:
+        if way.is_chosen is None:
             way.begin_unchosen()
         trace = way.trace
         trace.micros = (perf_counter_ns() - trace.began) // 1000
@@ -305,7 +304,7 @@ def _path(scope: Scope) -> str:
     raw: bytes = scope["raw_path"]
     if b"%2f" not in raw.lower():
         return str(scope["path"])
-    return unquote(re.sub("%2f", "%252F", raw.decode("ascii"), flags=re.IGNORECASE))
+    return unquote(raw.decode("ascii").replace("%2f", "%252F").replace("%2F", "%252F"))
 
 
 async def _read_late(way: Way) -> None:

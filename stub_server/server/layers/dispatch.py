@@ -1,6 +1,5 @@
 """What ends the way of a request: Dispatch."""
 
-import re
 from functools import partial
 from time import perf_counter_ns
 
@@ -14,10 +13,9 @@ from .access import check_access
 from .idempotency import HEADER, Once
 from .security import admit
 from .time_travel import AS_OF, Past, check_past
-from .way import Arguments, Way
+from .way import Way
 
 _ROTATES = "rotateSandbox"
-_MEMBER = re.compile(r"[.\[]")
 
 
 class Dispatch:
@@ -36,7 +34,7 @@ class Dispatch:
         faults = way.faults
         if faults is None or faults.effect is not None:
             return self._execute(way)
-        return faults.with_body(way.arguments.body, partial(self._execute, way))
+        return faults.with_body(way.body, partial(self._execute, way))
 
     def _execute(self, way: Way) -> Answering:
         """Execute a request in the present. Others were served while its body arrived."""
@@ -87,7 +85,7 @@ class Dispatch:
         """Execute a request that is repeated with its Idempotency-Key once, and answer with the
         saved reply.
         """
-        once = Once.of(way, way.arguments.body)
+        once = Once.of(way, way.body)
         earlier = once.earlier(way)
         if earlier is not None:
             way.trace.respond_at = perf_counter_ns()
@@ -111,10 +109,10 @@ def _check_again(way: Way) -> None:
 
 
 async def _perform(way: Way, once: Once | None = None) -> Answer:
-    endpoint, arguments, trace = way.endpoint, way.arguments, way.trace
+    endpoint, trace = way.endpoint, way.trace
     trace.rule_at = perf_counter_ns()
     try:
-        replied = endpoint.handler(way, *arguments.ids, **arguments.named)
+        replied = endpoint.handler(way, *way.values, **way.named)
         reply: Reply = (await replied) if endpoint.is_async else replied
         # what it tells may be of the next generation; a rotation ends its own key
         if CONTROL_KEY in way.headers and endpoint.operation.id != _ROTATES:
@@ -132,7 +130,7 @@ async def _perform(way: Way, once: Once | None = None) -> Answer:
             way.commit(saved)
         return reply
     except Conflict as conflict:
-        _locate(conflict, arguments)
+        _locate(conflict, way)
         raise
     except (ContractViolation, UniqueViolation) as error:
         raise _refusal_of(error, way) from None
@@ -147,23 +145,23 @@ def _refusal_of(error: ContractViolation | UniqueViolation, way: Way) -> Excepti
         key = error.key
         if key is not None and key.code is not None:
             refusal = duplicate(error.schema, key, error.value)
-            _locate(refusal, way.arguments)
+            _locate(refusal, way)
             return refusal
     if way.endpoint.shipped is None:
         return error
     return NotBuilt(f"The overlays allow this request, but not its result: {error}")
 
 
-def _locate(conflict: Conflict, arguments: Arguments) -> None:
+def _locate(conflict: Conflict, way: Way) -> None:
     """Details about what the request did not send, such as a status, are about the record that the
     path names.
     """
-    if not arguments.ids:
+    if not way.values:
         return
-    sent = arguments.body if isinstance(arguments.body, dict) else {}
+    sent = way.body if isinstance(way.body, dict) else {}
     details = []
     for each in conflict.details:
-        if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent:
+        if each["in"] == "body" and each["field"].replace("[", ".").partition(".")[0] not in sent:
             each = each | {"in": "path"}
         details.append(each)
     conflict.details = tuple(details)

@@ -6,7 +6,7 @@ Only a server that shares its store imports this module: importing httpcore2 tak
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
 from functools import partial
 
 import httpcore2
@@ -150,17 +150,10 @@ async def _supervise(holder: Holder, way: Way, client: "Client", limit: asyncio.
                 await client.leaves()
             break
         except TimeoutError:
-            if not await _has_sandbox(holder, way):
-                break
+            with suppress(Refusal):  # the store may not say
+                if await way.sandboxes.locate(holder.sandbox) != holder.address:
+                    break
     limit.reschedule(0)
-
-
-async def _has_sandbox(holder: Holder, way: Way) -> bool:
-    """Whether the other server still has the sandbox, as far as the store can say."""
-    try:
-        return await way.sandboxes.locate(holder.sandbox) == holder.address
-    except Refusal:
-        return True
 
 
 class Client:

@@ -12,7 +12,7 @@ from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
 from ..reply import Answering, Pairs
-from ..request import ADMIN_KEY, CONTROL, Request
+from ..request import ADMIN_KEY, CONTROL
 from .way import Layer, Way
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe
@@ -81,8 +81,18 @@ class HostPolicy:
     def __call__(self, way: Way) -> Answering:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
         request, headers = way.request, way.headers
-        if len(request.sent) > MOST_HEADERS or request.query.count(b"&") >= MOST_QUERY_MEMBERS:
-            raise _too_many_parts(request)
+        if len(request.sent) > MOST_HEADERS:
+            raise Refusal(
+                f"The request has more than {MOST_HEADERS} headers, the most that is read.",
+                status=431,
+                code="headers_too_large",
+            )
+        if request.query.count(b"&") >= MOST_QUERY_MEMBERS:
+            raise Refusal(
+                f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read.",
+                status=414,
+                code="uri_too_long",
+            )
         if way.scope["http_version"] == "1.1" and b"host" not in headers:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
@@ -119,15 +129,6 @@ def _check_headers(way: Way) -> None:
             f" /s/SANDBOX{CONTROL}/inbox/NAME.",
             code="delivery_not_allowed",
         )
-
-
-def _too_many_parts(request: Request) -> Refusal:
-    """A 431 or a 414."""
-    if len(request.sent) > MOST_HEADERS:
-        message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
-        return Refusal(message, status=431, code="headers_too_large")
-    message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
-    return Refusal(message, status=414, code="uri_too_long")
 
 
 def inbox_at(method: str, path: str) -> str | None:

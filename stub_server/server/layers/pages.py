@@ -101,7 +101,13 @@ class Pages:
         if way.request.method == "POST":
             way.trace.is_kept = False
             way.upload = await way.read(self._most(way))
-            _check_fields(way)
+            is_plain = way.headers.get(b"content-type", b"").lower().startswith(_FORM)
+            if is_plain and way.upload.count(b"&") >= MOST_FIELDS:
+                raise Refusal(
+                    f"The form has more than {MOST_FIELDS:,} fields, the most that is read.",
+                    status=413,
+                    code="payload_too_large",
+                )
         return await _show(self._console, way, ALLOW_FORMS)
 
 
@@ -160,14 +166,3 @@ async def _show(page: Page, work: Work, allow: str) -> Answer:
     if method in allow.split(", "):
         return await page(work)
     raise not_allowed(method, allow)
-
-
-def _check_fields(way: Way) -> None:
-    """Raises a 413 for a form of very many fields."""
-    is_plain = way.headers.get(b"content-type", b"").lower().startswith(_FORM)
-    if is_plain and way.upload.count(b"&") >= MOST_FIELDS:
-        raise Refusal(
-            f"The form has more than {MOST_FIELDS:,} fields, the most that is read.",
-            status=413,
-            code="payload_too_large",
-        )

@@ -138,8 +138,7 @@ class Routing(SpecMiddleware):
                 found += self._like(segments)
         if not found:
             return None
-        found.sort(key=lambda each: method not in each[0].methods)
-        route, spelled = found[0]
+        route, spelled = min(found, key=lambda each: method not in each[0].methods)
         if method not in route.methods:
             method = next(iter(route.methods))
         return method, spelled
@@ -149,8 +148,8 @@ class Routing(SpecMiddleware):
         routes = [route for route in self._routes if len(route.segments) == len(segments)]
         spelled = ""
         for at, segment in enumerate(segments):
-            names = [route.segments[at] for route in routes]
-            name = nearest(segment, [name for name in names if name[:1] != "{"])
+            literal = [route.segments[at] for route in routes if not route.is_templated[at]]
+            name = nearest(segment, literal)
             if name is None:
                 routes = [route for route in routes if route.is_templated[at]]
             else:

@@ -93,7 +93,14 @@ def admit(way: Way, *, again: bool = False) -> None:
     if "*" not in caller.scopes:
         lacking = [scope for scope in operation.scopes if not caller.may(scope)]
         if lacking:
-            raise _lacks(min(lacking))
+            scope = min(lacking)
+            raise Forbidden(
+                f"This credential lacks the scope {scope}.",
+                details=[detail("scope", "required", scope, "header")],
+                headers={
+                    "WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'
+                },
+            )
     way.caller = caller
 
 
@@ -214,15 +221,6 @@ def _check_address(caller: Caller, work: Work) -> None:
             "ip_not_allowed",
             where="header",
         )
-
-
-def _lacks(scope: str) -> Forbidden:
-    """403 for a credential without a scope of the operation."""
-    return Forbidden(
-        f"This credential lacks the scope {scope}.",
-        details=[detail("scope", "required", scope, "header")],
-        headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
-    )
 
 
 def network_of(text: str) -> IPv4Network | IPv6Network:

@@ -38,7 +38,7 @@ class SandboxSelection:
     def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
         self.app, self._hosts, self._pages = app.__call__, hosts, pages
-        self._sandboxes, self._tokens = server.sandboxes, server.tokens
+        self._sandboxes = server.sandboxes
         self._has_store = server.sandboxes.persistence.has_store
 
     def __call__(self, way: Way) -> Answering:
@@ -159,7 +159,7 @@ class SandboxSelection:
         """The sandbox that a credential belongs to. Security looks at the credential later."""
         if authorization[:9].lower() == b"bearer ey":
             try:
-                caller = way.token = self._tokens.verified(authorization)
+                caller = way.token = way.server.tokens.verified(authorization)
             except Unauthenticated:
                 return None
             claims = caller.identity.claims
@@ -176,7 +176,7 @@ def _begin_again(way: Way, error: NotThere, began: float) -> None:
     """
     if way.request.is_hop or error.receive is None or monotonic() - began > PATIENCE:
         raise error
-    way.receive, way.holder, way.has_begun, way.is_chosen = error.receive, None, False, True
+    way.receive, way.holder, way.is_chosen = error.receive, None, None
     way.separate_prefix()
 
 

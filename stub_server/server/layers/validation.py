@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import parse_qsl
@@ -42,7 +42,7 @@ from ..reply import Answer, Answering
 from .endpoint import Endpoint
 from .shapes import is_relied_on, shape_of, validated_parameters
 from .violations import MOST_GUESSED, details_of, field_name, shown, unread
-from .way import Arguments, Layer, Way
+from .way import Layer, Way
 
 DEEPEST = 32
 # Of a body that may have more values only the first violation is listed: finding all would delay
@@ -65,26 +65,24 @@ class Validation:
     def __init__(self, app: Layer) -> None:
         self.app = app.__call__
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
-        self._compiled: dict[Endpoint, OperationRequests] = {}
+        self._requests_of = cache(OperationRequests)  # compiled for the first of an operation
 
     def __call__(self, way: Way) -> Answering:
         way.trace.validate_at = perf_counter_ns()
         checks = way.sandbox.settings.check_digits
         if checks_digits.get() is not checks:
             checks_digits.set(checks)
-        requests = self._compiled.get(way.endpoint)
-        if requests is None:  # the first request of an operation
-            requests = self._compiled[way.endpoint] = OperationRequests(way.endpoint)
+        requests = self._requests_of(way.endpoint)
         if requests.has_body:
             return self._with_body(requests, way)
-        way.arguments = requests.read(way, b"")
+        requests.read(way, b"")
         if requests.uploads:
             return self._with_file(requests.uploads, way)
         return self.app(way)
 
     async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
         body = way.trace.body = await way.read()
-        way.arguments = requests.read(way, body)
+        requests.read(way, body)
         return await self.app(way)
 
     async def _with_file(self, media: Sequence[str], way: Way) -> Answer:
@@ -128,24 +126,22 @@ class OperationRequests:
         # keys of free maps, such as metadata: then the contract lists the code of invalid ones
         self._stores_keys = CODE in _codes(operation, 409)
 
-    def read(self, way: Way, body: bytes) -> Arguments:
-        """The handler's arguments: the path's ids, and query and body where the operation has them.
+    def read(self, way: Way, body: bytes) -> None:
+        """Find the handler's arguments: the path's ids, and query and body where it takes them.
 
         Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed
         id.
         """
-        arguments: Body = {}
-        value = _EMPTY
+        named = way.named = {}
+        value: Body = {}
         if not self._takes_nothing or way.request.query:
             value = self._checked(way, body)
         if self._takes_query:
-            arguments["query"] = {**self._query.defaults, **value.get("query", _EMPTY)}
+            named["query"] = {**self._query.defaults, **value.get("query", {})}
         if self._takes_body:
-            arguments["body"] = value.get("body", {})  # one that may be left out is empty then
-        values = way.values
-        if values:
-            values = self._path.checked(values)
-        return Arguments(values, arguments)
+            named["body"] = value.get("body", {})  # one that may be left out is empty then
+        if way.values:
+            way.values = self._path.checked(way.values)
 
     def _checked(self, way: Way, body: bytes) -> Body:
         """Query, headers and body, which the contract accepts."""
@@ -294,9 +290,6 @@ class PathIds:
 
     def _not_found(self, message: str) -> NotFound:
         return NotFound(message, code=self._not_found_code)
-
-
-_EMPTY: Body = {}
 
 
 def _schemas_of(endpoint: Endpoint, place: str) -> Body:

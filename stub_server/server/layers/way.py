@@ -21,20 +21,6 @@ class Holder(NamedTuple):
     sandbox: str
 
 
-class Arguments(NamedTuple):
-    """What a handler is given, validated: the ids of the path, and query and body by name, if it
-    takes them.
-    """
-
-    ids: tuple[str, ...]
-    named: Body
-
-    @property
-    def body(self) -> Any:
-        """The body, None without one."""
-        return self.named.get("body")
-
-
 class Way(Work):
     """The work of one request, with what only layers look at.
 
@@ -46,18 +32,23 @@ class Way(Work):
     token: Caller | None = None
     holder: Holder | None = None
     limits: Headers | None = None  # headers about the rate limit, by RateLimit
-    # by Routing, with the values of the path
+    # by Routing, with the values of the path, which Validation replaces by ids
     endpoint: Endpoint
     values: tuple[str, ...]
     faults: Injection | None = None  # what may happen to it, by FaultInjection; then Security
     # finds the caller
-    arguments: Arguments  # of the handler, by Validation
+    named: Body  # query and body, if the handler takes them, by Validation
 
     def __init__(
         self, server: Server, request: Request, scope: Scope, receive: Receive, send: Send
     ) -> None:
         super().__init__(server, request, scope)
         self.receive, self.send = receive, send
+
+    @property
+    def body(self) -> Any:
+        """The valid body, None without one."""
+        return self.named.get("body")
 
     async def read(self, most: int = LARGEST_BODY) -> bytes:
         """The whole body. Raises as `Request.read` does."""
