@@ -19,7 +19,7 @@ from ..engine.lists import Saved
 from ..engine.sandbox import DEFAULT, Sandbox
 from ..engine.step import Cause
 from ..engine.tables.store import Store
-from .request import CONTROL, Named, Request
+from .request import CONTROL, Request
 from .sandboxes.entry import Entry
 from .sandboxes.sandboxes import Sandboxes
 from .server import Server
@@ -37,6 +37,11 @@ class Work:
     `scope` has the client's connection. `drafted` is the step that is prepared, if any.
     """
 
+    server: Server
+    request: Request
+    scope: Scope
+    prefix = ""
+    path: str
     sandbox: Sandbox
     store: Store
     trace: Trace
@@ -47,17 +52,6 @@ class Work:
     caller: Caller | None = None
     upload: bytes | bytearray = b""
     drafted: Draft | None = None
-
-    def __init__(self, server: Server, request: Request, scope: Scope) -> None:
-        self.server, self.request, self.scope = server, request, scope
-        self.separate_prefix()
-
-    def separate_prefix(self) -> None:
-        """Tell the prefix of a sandbox from the path in it."""
-        self.prefix, self.path = "", self.request.path
-        if self.path.startswith("/s/"):
-            name, slash, rest = self.path[3:].partition("/")
-            self.prefix, self.path = f"/s/{name}", slash + rest
 
     def begin(self, sandbox: Sandbox) -> Trace:
         """Begin in a sandbox, with the trace that its journal will have."""
@@ -121,11 +115,6 @@ class Work:
         trace.before, trace.after = default.log.number, None
         trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
         self.prefix = ""
-
-    @property
-    def headers(self) -> Named:
-        """The last of each header that has arrived."""
-        return self.request.headers
 
     @property
     def sandboxes(self) -> Sandboxes:

@@ -86,7 +86,8 @@ class Handlers:
 
     def _work(self) -> Work:
         at_once(due_jobs(self._sandbox))
-        work = Work(self._server, self._request, {})
+        work = Work()
+        work.server, work.request, work.scope = self._server, self._request, {}
         work.sandbox, work.store = self._sandbox, self._sandbox.store
         work.trace, work.caller = self._trace, self._caller
         return work

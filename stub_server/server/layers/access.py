@@ -67,7 +67,7 @@ def _rotated(path: str) -> str | None:
 
 def is_preflight(work: Work) -> bool:
     """Whether a browser asks what a page may send."""
-    headers = work.headers
+    headers = work.request.headers
     return work.request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
 
 
@@ -76,7 +76,7 @@ async def preflight(work: Work) -> Answer:
 
     Raises Forbidden for a foreign page and the control surface.
     """
-    headers, path = work.headers, work.path
+    headers, path = work.request.headers, work.path
     is_guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
     if is_guarded and not may_control(work.server.settings, headers[b"origin"]):
         raise _closed(_PAGES)
@@ -155,7 +155,7 @@ def check_control(work: Work, path: str, sandbox: str | None) -> None:
     """
     if path in OPEN_CONTROL:
         return
-    server, headers = work.server, work.headers
+    server, headers = work.server, work.request.headers
     admin_key, for_others = server.guard.admin_key, server.settings.for_others
     if admin_key is None and for_others:
         raise _closed(

@@ -27,7 +27,7 @@ class Once(NamedTuple):
 
         A quoted key and a bare one are the same.
         """
-        text = work.headers[HEADER].decode("latin-1")
+        text = work.request.headers[HEADER].decode("latin-1")
         if len(text) > 2 and text[0] == text[-1] == '"':
             text = text[1:-1]
         key = work.store.merchant.id, work.request.method, work.trace.path, text

@@ -110,7 +110,7 @@ def _is_lenient(work: Work) -> bool:
 
 def _sent_by(work: Work, scheme: str | None) -> Caller:
     """Whose credential a request has; `scheme` is what the operation asks for."""
-    headers = work.headers
+    headers = work.request.headers
     header = headers.get(b"authorization")
     if header is None:
         raise no_credentials("X-API-Key is not supported. " if b"x-api-key" in headers else "")
@@ -200,7 +200,7 @@ def _check_address(caller: Caller, work: Work) -> None:
     """Raises Forbidden for a key that may not be used from the client's address, or from the one
     that is to be tried.
     """
-    is_public, headers = work.server.settings.is_public, work.headers
+    is_public, headers = work.server.settings.is_public, work.request.headers
     text, claimed = work.request.peer, headers.get(b"x-sandbox-client-ip")
     if claimed is not None and (
         not is_public or work.server.guard.knows_admin(headers.get(ADMIN_KEY))

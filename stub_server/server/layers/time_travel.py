@@ -30,7 +30,7 @@ class Past:
 
         Raises BadRequest.
         """
-        text = work.headers[AS_OF].decode("latin-1").strip()
+        text = work.request.headers[AS_OF].decode("latin-1").strip()
         instant = None if _STEP(text) else _instant(text)
         number = int(text) if instant is None else step_at(work.sandbox, instant, NAME)
         check_kept(work.sandbox.log, number, NAME)

@@ -42,8 +42,17 @@ class Way(Work):
     def __init__(
         self, server: Server, request: Request, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        super().__init__(server, request, scope)
+        self.server, self.request, self.scope = server, request, scope
         self.receive, self.send = receive, send
+        self.headers = request.headers
+        self.separate_prefix()
+
+    def separate_prefix(self) -> None:
+        """Tell the prefix of a sandbox from the path in it."""
+        self.path = self.request.path
+        if self.path.startswith("/s/"):
+            name, slash, rest = self.path[3:].partition("/")
+            self.prefix, self.path = f"/s/{name}", slash + rest
 
     @property
     def body(self) -> Any:
