@@ -64,7 +64,7 @@ def test_half_a_head_is_408(hasty: Live, sent: bytes, before: bytes) -> None:
             assert answer_on(connection).status == 200
         connection.sendall(sent)
         body = refused(answer_on(connection), 408, "request_timeout")
-        assert "headers did not arrive within 0.3 seconds" in body["message"]
+        assert "head did not arrive within 0.3 seconds" in body["message"]
         assert rest_of(connection) == b""
 
 
