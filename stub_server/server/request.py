@@ -190,8 +190,7 @@ def by_name(sent: Sent) -> Head:
         if ending == name or ending in _ENDINGS:
             continue
         guess = nearest(ending, _ENDINGS)
-        known = None if guess is None else _OURS + guess
-        found.append(warning_of("unknown_sandbox_header", name, known))
+        found.append(warning_of("unknown_sandbox_header", name, guess and _OURS + guess))
         if len(found) == MOST_WARNINGS:
             break
     return Head(headers, tuple(found))

@@ -171,6 +171,7 @@ class RequestContext:
         if way.is_chosen is None:
             way.begin_unchosen()
         trace = way.trace
+        way.faults = None  # they would hold each other
         trace.micros = (perf_counter_ns() - trace.began) // 1000
         if way.pending is not None or trace.status >= 400:
             way.undo()
