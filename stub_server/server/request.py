@@ -67,8 +67,8 @@ Named = Mapping[bytes, bytes]
 class Head(NamedTuple):
     """The headers of requests. Clients send the same ones again and again, which share one.
 
-    `without_effect` is a warning of each that does nothing.
-    `kept` is what the journal keeps of them, and `has_secrets` says that it may have some.
+    `without_effect` is a warning of each that does nothing. `kept` is what the journal keeps of
+    them, and `has_secrets` says that it may have some.
     """
 
     headers: Named

@@ -35,8 +35,7 @@ class Way(Work):
     # by Routing, with the values of the path, which Validation replaces by ids
     endpoint: Endpoint
     values: tuple[str, ...]
-    faults: Injection | None = None  # what may happen to it, by FaultInjection; then Security
-    # finds the caller
+    faults: Injection | None = None  # what may happen to it, by FaultInjection
     named: Body  # query and body, if the handler takes them, by Validation
 
     def __init__(
