@@ -38,9 +38,7 @@ from .engine.step import SandboxSettings
 from .engine.tables.specs import Layout, UniqueViolation, table_specs
 from .server.explain.explaining import Explainer
 from .server.explain.mending import Mender
-from .server.explain.rehearsal import Rehearsal
 from .server.layers.context import RequestContext
-from .server.layers.dispatch import Dispatch
 from .server.layers.endpoint import Endpoint, Shipped
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
@@ -143,13 +141,14 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         sandboxes,
         Tokens(secret),
         courier,
-        Explainer(Mender(document, schemas), Rehearsal(application)).explain,
+        Explainer(Mender(document, schemas), application).explain,
         Requests([*document.operations, *control.operations]),
         Waiting(settings.max_connections),
         Closing(DRAIN if sandboxes.persistence.is_shared else 0.0),
     )
     server.listeners.append(server.requests.count)
-    app = Application(server, Dispatch, partial(_layers, application=application, random=random))
+    layers = partial(_layers, application=application, random=random)
+    app = Application(server, layers)
     shipped = None
     if loaded.shipped is not None:
         shipped = Shipped(loaded.shipped, Schemas(loaded.shipped.raw, known))
@@ -189,15 +188,14 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         from .server.layers.forwarding import Forwarding
 
         hops = Hops(random)
-        forwarding.append(partial(Forwarding, server=server, hops=hops))
+        forwarding.append(partial(Forwarding, hops=hops))
     return [
         partial(RequestContext, server=server, hops=hops),
-        partial(HostPolicy, server=server, hosts=hosts),
+        partial(HostPolicy, hosts=hosts),
         partial(SandboxSelection, server=server, hosts=hosts, pages=pages),
         *forwarding,
         partial(
             Pages,
-            server=server,
             pages=pages,
             console=console.answer,
             most=console.most,
@@ -205,8 +203,8 @@ def _layers(server: Server, application: Callable[[], Application], random: byte
         ),
         *limited,
         Routing,
-        partial(FaultInjection, server=server),
-        partial(Security, server=server),
+        FaultInjection,
+        Security,
         Validation,
     ]
 

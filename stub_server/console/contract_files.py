@@ -14,7 +14,7 @@ import yaml
 from werkzeug.http import parse_accept_header
 
 from ..contract.source import Json
-from ..core.problem import Refusal
+from ..core.problem import Forbidden
 from ..core.slices import BackgroundWorker
 from ..server.layers.access import check_control, may_read_api
 from ..server.layers.hosts import is_local_host
@@ -54,11 +54,11 @@ def _sees_records(work: Work) -> bool:
         return False
     if CONTROL_KEY in headers or ADMIN_KEY in headers:
         try:
-            check_control(server, work.request, f"{CONTROL}/credentials", work.sandbox.name)
-        except Refusal:
+            check_control(work, f"{CONTROL}/credentials", work.sandbox.name)
+        except Forbidden:
             return False
         return True
-    return sees_everything(server, work.request, work.sandbox, work.trace)
+    return sees_everything(work)
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,7 +62,7 @@ class Console:
 
     async def answer(self, work: Work) -> Answer:
         """What the application answers."""
-        if work.target.path in _RELAYED and work.request.method == "GET":
+        if work.path in _RELAYED and work.request.method == "GET":
             return self._relay(work)
         loop, threads = asyncio.get_running_loop(), self._showing
         async with self._creating:
@@ -90,10 +90,10 @@ class Console:
 
     def _asking(self, work: Work, asked: list[Future[Reply]]) -> Ask:
         """What a view asks with: it waits in its thread for what is `asked` in the event loop."""
-        loop, permitted = asyncio.get_running_loop(), _permitted(work.target.path)
+        loop, permitted = asyncio.get_running_loop(), _permitted(work.path)
 
         def ask(question: Question, prefix: str | None) -> Reply:
-            asked_of = work.target.prefix if prefix is None else prefix
+            asked_of = work.prefix if prefix is None else prefix
             asking = inside.ask(self._stack(), asked_of, question, work.request.client, permitted)
             answer = asyncio.run_coroutine_threadsafe(asking, loop)
             asked.append(answer)
@@ -107,10 +107,10 @@ class Console:
         """
         try:
             if not self._visitor(work).keys:
-                check_control(work.server, work.request, CONTROL, work.sandbox.name)
+                check_control(work, CONTROL, work.sandbox.name)
         except Forbidden:
             return LARGEST_BODY
-        return LARGEST_FILE if work.target.path == IMPORT else LARGEST_BODY
+        return LARGEST_FILE if work.path == IMPORT else LARGEST_BODY
 
     def _relay(self, work: Work) -> Answer:
         """Send a control's answer on as it comes, with the key of the visitor's session.
@@ -127,7 +127,7 @@ class Console:
         headers = {name: value for name, value in sent.items() if value}
         headers |= self._visitor(work).keys
         query = request.query.decode("latin-1")
-        question = Question("GET", _RELAYED[work.target.path], query, headers, is_internal=True)
+        question = Question("GET", _RELAYED[work.path], query, headers, is_internal=True)
         return inside.relay(work, self._stack(), question)
 
     def _visitor(self, work: Work) -> Visitor:
@@ -139,15 +139,15 @@ class Console:
 
 def _environ(work: Work) -> Any:
     """A request as WSGI has it."""
-    request, target = work.request, work.target
+    request = work.request
     scope: Any = {  # a2wsgi declares ASGI's types again
         "type": "http",
         "http_version": "1.1",
         "method": request.method,
         "scheme": "http",
-        "path": target.path,
+        "path": work.path,
         "query_string": request.query,
-        "root_path": target.prefix,
+        "root_path": work.prefix,
         "headers": request.headers.items(),
         "client": request.client,
     }

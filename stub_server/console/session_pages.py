@@ -45,13 +45,19 @@ def _with_new_id(ident: str, header: str, to: str) -> Response:
 
 
 def _header_of(key: str) -> str | None:
-    """The header with which a key opens everything, or this sandbox; None where it
-    opens nothing.
+    """The header with which a key opens everything, or this sandbox; None where it opens nothing.
+
+    Raises Refused after too many wrong keys.
     """
+    limited: Refused | None = None
     for header in (ADMIN_KEY, CONTROL_KEY) if key else ():
         try:
             g.client.with_keys({header: key}).control("clock")
-        except Refused:
+        except Refused as refused:
+            if refused.status == 429:
+                limited = refused
             continue
         return header
+    if limited is not None:
+        raise limited
     return None

@@ -12,11 +12,6 @@ MADE_ANEW = frozenset(
     (*(name.decode() for name in OF_CONNECTIONS), "accept-encoding", "content-length", "host")
 )
 """Headers that a command leaves out: the client that runs it sends its own."""
-_NAMES = {
-    "authorization": "Authorization",
-    "content-type": "Content-Type",
-    "idempotency-key": "Idempotency-Key",
-}
 
 
 def _argument(body: bytes) -> str | None:
@@ -56,7 +51,7 @@ def command(
     words = ["curl -sS -g --path-as-is", asked, quote(url)]
     for name, value in headers.items():
         if text or name != "content-type":
-            words.append(f"-H {quote(f'{_NAMES.get(name, name)}: {value}')}")
+            words.append(f"-H {quote(f'{name.title()}: {value}')}")
     if has_admin_key and path.startswith(CONTROL):
         words.append('-H "X-Sandbox-Admin-Key: $STUB_ADMIN_KEY"')
     if text:

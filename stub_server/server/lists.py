@@ -43,7 +43,7 @@ async def listed(
     A key with `allowed_projects` sees only what belongs to those projects. The records are not
     joined: the journal refers to the parts, which the store has anyway.
     """
-    projects = None if work.caller is None else work.caller.projects
+    projects = work.projects
     table = work.store.tables[name]
     if projects is not None:
         if name == "projects":

@@ -36,27 +36,6 @@ def _present(server: Server) -> Iterator[Any]:
     """The values of the server itself."""
     from prometheus_client.metrics_core import CounterMetricFamily as Counters
     from prometheus_client.metrics_core import GaugeMetricFamily as Gauge
-
-    sandboxes, persistence = server.sandboxes, server.sandboxes.persistence
-    yield from _of_requests(server)
-    yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", len(sandboxes.sandboxes()))
-    steps = sandboxes.default.log.budget.steps
-    yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
-    sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
-    results = server.courier.sender.results + server.courier.abroad.results
-    for result in ("delivered", *ERRORS):
-        sent.add_metric([result], results[result])
-    yield sent
-    yield Gauge(
-        "stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag
-    )
-    if persistence.lease is not None:
-        yield Gauge("stub_lease_seconds", "For how long this server may answer.", persistence.lease)
-
-
-def _of_requests(server: Server) -> Iterator[Any]:
-    """How many requests were answered, and how soon."""
-    from prometheus_client.metrics_core import CounterMetricFamily as Counters
     from prometheus_client.metrics_core import HistogramMetricFamily as Histograms
 
     answers = Counters(
@@ -76,5 +55,17 @@ def _of_requests(server: Server) -> Iterator[Any]:
         latencies.add_metric(
             [name], list(zip(_ENDS, map(float, accumulate(in_all)), strict=True)), micros / _MICRO
         )
-    yield answers
-    yield latencies
+    sent = Counters("stub_deliveries", "Webhook attempts sent, by result.", labels=["result"])
+    results = server.courier.sender.results + server.courier.abroad.results
+    for result in ("delivered", *ERRORS):
+        sent.add_metric([result], results[result])
+    yield from (answers, latencies, sent)
+    sandboxes, persistence = server.sandboxes, server.sandboxes.persistence
+    yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", len(sandboxes.sandboxes()))
+    steps = sandboxes.default.log.budget.steps
+    yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
+    yield Gauge(
+        "stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag
+    )
+    if persistence.lease is not None:
+        yield Gauge("stub_lease_seconds", "For how long this server may answer.", persistence.lease)

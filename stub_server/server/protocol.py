@@ -23,8 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..core.problem import Refusal
 from ..engine.kept import Trace
-from .connection import Connection, Written
-from .reply import CONNECTION, left, render
+from .reply import CONNECTION, Connection, Written, left, render
 
 LARGEST_HEAD = 65_536
 """The most bytes of a head, and between two pieces of a chunked body (extensions, trailers)."""
@@ -170,9 +169,14 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         if is_late_body:
             self.on_message_complete()
         if is_late_body or (wait == "head" and self.unread):
-            what, limit = "headers" if wait == "head" else wait, getattr(self.monitor.limits, wait)
-            message = f"The rest of the request's {what} did not arrive within {limit:g} seconds."
-            self.refuse(Refusal(message, status=408, code="request_timeout"))
+            limit = getattr(self.monitor.limits, wait)
+            self.refuse(
+                Refusal(
+                    f"The rest of the request's {wait} did not arrive within {limit:g} seconds.",
+                    status=408,
+                    code="request_timeout",
+                )
+            )
         elif wait in ("head", "keep_alive", "body"):
             self.link.close()
         else:
@@ -184,7 +188,7 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         self.link, self.rested = transport, monotonic()
         self.written = Written(transport)
         super().connection_made(cast(asyncio.Transport, self.written))
-        self.monitor.opened(self, asyncio.get_running_loop())
+        self.monitor.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.part, self.unread = OVER, b""
@@ -218,10 +222,14 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         end = unread.find(_END, begin)
         size = len(unread) if end < 0 else end + len(_END)
         if size > LARGEST_HEAD:
-            message = (
-                f"Target and headers are larger than {LARGEST_HEAD} bytes, the most that is read."
+            self.refuse(
+                Refusal(
+                    f"Target and headers are larger than {LARGEST_HEAD} bytes, the most that is"
+                    " read.",
+                    status=431,
+                    code="headers_too_large",
+                )
             )
-            self.refuse(Refusal(message, status=431, code="headers_too_large"))
             return True
         if end < 0 and (not unread or unread[:1].isalpha()):
             return False
@@ -315,10 +323,9 @@ class ConnectionMonitor:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        # What each connection waited for at the last sweep, its mark, and how long it has done so.
-        self._open: dict[HttpProtocol, tuple[str, int, float]] = {}
-        self._sweeping = False
-        self._swept = 0.0
+        # what each connection waited for at the last sweep, and how long it has done so
+        self._open: dict[HttpProtocol, tuple[tuple[str, int], float]] = {}
+        self._is_sweeping = False
 
     def __len__(self) -> int:
         return len(self._open)
@@ -328,44 +335,44 @@ class ConnectionMonitor:
         """Whether no connection has a request, or a stream, that goes on."""
         return all(connection.waits_for()[0] in _IDLE for connection in self._open)
 
-    def opened(self, connection: HttpProtocol, loop: asyncio.AbstractEventLoop) -> None:
+    def opened(self, connection: HttpProtocol) -> None:
         """Register a connection: free a place for it, or refuse it."""
         while len(self._open) >= self.limits.connections:
             if not self._make_room():
-                message = f"All {self.limits.connections} connections are in use."
-                refusal = Refusal(
-                    message,
-                    status=503,
-                    code="too_many_connections",
-                    headers={"Retry-After": "1"},
+                connection.refuse(
+                    Refusal(
+                        f"All {self.limits.connections} connections are in use.",
+                        status=503,
+                        code="too_many_connections",
+                        headers={"Retry-After": "1"},
+                    )
                 )
-                connection.refuse(refusal)
                 break
-        self._open[connection] = "", 0, 0.0
-        if not self._sweeping:
-            self._sweeping, self._swept = True, loop.time()
-            loop.call_later(self.limits.sweep, self._sweep, loop)
+        self._open[connection] = ("", 0), 0.0
+        if not self._is_sweeping:
+            self._sweep_later()
 
     def closed(self, connection: HttpProtocol) -> None:
         """Forget a connection."""
         self._open.pop(connection, None)
 
-    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _sweep_later(self) -> None:
+        self._is_sweeping = True
+        asyncio.get_running_loop().call_later(self.limits.sweep, self._sweep, monotonic())
+
+    def _sweep(self, before: float) -> None:
         # Time in which the loop was blocked does not count: data that arrived meanwhile is still
         # unread.
-        passed = min(loop.time() - self._swept, 2 * self.limits.sweep)
-        self._swept = loop.time()
-        for connection, (waited, seen, lasted) in list(self._open.items()):
-            wait, mark = connection.waits_for()
-            lasted += passed
-            if (wait, mark) != (waited, seen):
-                lasted = 0.0
-            self._open[connection] = wait, mark, lasted
-            if lasted >= getattr(self.limits, wait, inf):
-                connection.give_up(wait)
-        self._sweeping = bool(self._open)
-        if self._sweeping:
-            loop.call_later(self.limits.sweep, self._sweep, loop)
+        passed = min(monotonic() - before, 2 * self.limits.sweep)
+        for connection, (waited, lasted) in list(self._open.items()):
+            waits = connection.waits_for()
+            lasted = lasted + passed if waits == waited else 0.0
+            self._open[connection] = waits, lasted
+            if lasted >= getattr(self.limits, waits[0], inf):
+                connection.give_up(waits[0])
+        self._is_sweeping = False
+        if self._open:
+            self._sweep_later()
 
     def _make_room(self) -> bool:
         """Close the connection that has been idle longest; if none is idle, one that

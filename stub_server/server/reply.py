@@ -14,7 +14,6 @@ from ..core.log import log
 from ..core.problem import Refusal
 from ..engine.kept import Trace
 from ..engine.sandbox import DEFAULT
-from .connection import Connection
 from .work import Work
 
 Pairs = Sequence[tuple[bytes, bytes]]
@@ -62,13 +61,48 @@ def render(error: Exception, trace: Trace, sandbox: str | None = None) -> "Answe
 
 def not_allowed(method: str, allow: str) -> Refusal:
     """405 for a path that supports other methods, which `allow` lists."""
-    message = f"This path supports {allow}, not {method[:20]}."
-    return Refusal(message, status=405, code="method_not_allowed", headers={"Allow": allow})
+    return Refusal(
+        f"This path supports {allow}, not {method[:20]}.",
+        status=405,
+        code="method_not_allowed",
+        headers={"Allow": allow},
+    )
 
 
 def options(allow: str) -> "Answer":
     """The answer to OPTIONS: the methods of the path."""
     return Answer(204, [(b"allow", allow.encode())])
+
+
+class Written:
+    """What uvicorn writes to a connection.
+
+    It writes the head and the body of an answer one by one, which would be two packets. If
+    `head_waits`, what is written next is sent together with what follows it.
+    """
+
+    def __init__(self, link: asyncio.Transport) -> None:
+        self._link, self._head = link, b""
+        self.head_waits = False
+        self.is_closing = link.is_closing  # asked after every answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+    def write(self, data: bytes) -> None:
+        """Send these bytes, or keep them for a moment."""
+        if self.head_waits:
+            self._head, self.head_waits = data, False
+            return
+        whole, self._head = self._head + data, b""
+        self._link.write(whole)
+
+
+class Connection:
+    """A client's connection, as answers need it; `HttpProtocol` has what becomes of it."""
+
+    link: asyncio.Transport
+    written: Written
 
 
 def connection_of(scope: Scope) -> Connection | None:
@@ -117,17 +151,12 @@ class Answer:
     joined.
     """
 
-    __slots__ = ("body", "headers", "parts", "status")
     is_final = False  # whether it is sent as it is
     parts: Sequence[bytes]
 
     def __init__(self, status: int, headers: Headers, body: bytes = b"") -> None:
         self.status, self.headers, self.body = status, headers, body
         self.parts = (body,)
-
-    def without_body(self) -> None:
-        """Answer a HEAD."""
-        self.body, self.parts = b"", (b"",)
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all of it, in one packet where it has a body."""
@@ -141,10 +170,11 @@ class Answer:
         """Release what it holds: it is not sent."""
 
 
+Answering = Awaitable[Answer]
+
+
 class Cut(Answer):
     """An answer whose connection ends within the body."""
-
-    __slots__ = ()
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
@@ -155,14 +185,12 @@ class Cut(Answer):
 class Said(Answer):
     """What a server answers to another one, and to no client."""
 
-    __slots__ = ()
     is_final = True
 
 
 class Forwarded(Answer):
     """What another application answers: `passage` sends it, or its end, as it comes."""
 
-    __slots__ = ("_passage",)
     is_final = True
 
     def __init__(self, passage: Passage) -> None:
@@ -188,8 +216,6 @@ class Reply(Answer):
     time.
     """
 
-    __slots__ = ("media", "shape")
-
     def __init__(
         self,
         status: int,
@@ -204,7 +230,7 @@ class Reply(Answer):
     def created(self, work: Work, path: str) -> "Reply":
         """Make it a 201 with a Location, the `path` below the sandbox. Returns the reply itself."""
         self.status = 201
-        self.headers.append((b"location", f"{work.target.prefix}{path}".encode()))
+        self.headers.append((b"location", f"{work.prefix}{path}".encode()))
         return self
 
     def complete(self) -> None:
@@ -223,8 +249,6 @@ class Streamed(Reply):
     A reader who does not read is cut off. An empty piece is not sent: it is an opportunity to
     notice that the reader has left.
     """
-
-    __slots__ = ("_chunks",)
 
     def __init__(self, chunks: AsyncGenerator[bytes], media: bytes, headers: Pairs = ()) -> None:
         of_streams = (

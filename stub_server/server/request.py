@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contract.secrets import KEY_HEADERS
 from ..core.problem import BadRequest, Refusal
@@ -60,22 +60,24 @@ _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)").fullmatch
 
 Sent = tuple[tuple[bytes, bytes], ...]
 """Names and values of the headers of a request, in their order."""
+Named = Mapping[bytes, bytes]
+"""The last value of each header by its name."""
 
 
 class Head(NamedTuple):
     """The headers of requests. Clients send the same ones again and again, which share one.
 
-    `headers` has the last of each name, `without_effect` a warning of each that does nothing.
-    `kept` is what the journal keeps of them, and `has_secrets` says that it may have some.
+    `without_effect` is a warning of each that does nothing. `kept` is what the journal keeps of
+    them, and `has_secrets` says that it may have some.
     """
 
-    headers: Mapping[bytes, bytes]
+    headers: Named
     without_effect: tuple[str, ...]
     kept: bytes = b""
     has_secrets: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # a tuple takes longer to make
 class Request:
     """A request as it arrived. Nothing changes it.
 
@@ -87,25 +89,23 @@ class Request:
     methods and paths of the control surface that need no key.
     """
 
-    method: Final[str]
-    path: Final[str]
-    query: Final[bytes]
-    sent: Final[Sent]
-    headers: Final[Mapping[bytes, bytes]]
-    head: Final[Head]
-    client: Final[tuple[str, int] | None]
-    began: Final[int]
-    received_at: Final[int]
-    is_hop: Final[bool] = False
-    is_internal: Final[bool] = False
-    permitted: Final[Collection[tuple[str, str]]] = ()
+    method: str
+    path: str
+    query: bytes
+    sent: Sent
+    headers: Named
+    head: Head
+    client: tuple[str, int] | None
+    began: int
+    received_at: int
+    is_hop: bool = False
+    is_internal: bool = False
+    permitted: Collection[tuple[str, str]] = ()
 
     @property
     def peer(self) -> str:
         """The address that it came from, empty where the server was not told."""
-        if self.client is None:
-            return ""
-        return self.client[0]
+        return "" if self.client is None else self.client[0]
 
     @property
     def is_foreign(self) -> bool:
@@ -115,7 +115,7 @@ class Request:
 
     async def read(
         self, receive: Callable[[], Awaitable[Any]], most: int = LARGEST_BODY
-    ) -> bytes | bytearray:
+    ) -> bytearray:
         """The whole body. Raises a 413 as soon as more than `most` bytes have come, BadRequest if
         the client leaves.
 
@@ -124,17 +124,15 @@ class Request:
         length = self.headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > most:
             raise _too_large(most)
-        message = await receive()
-        body: bytes | bytearray = message.get("body", b"")
-        if message.get("more_body"):
-            body = bytearray(body)
-        while message.get("more_body") and len(body) <= most:
+        body, more = bytearray(), True
+        while more:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise BadRequest("The client left before its body was complete.")
             body += message.get("body", b"")
-        if message["type"] == "http.disconnect":
-            raise BadRequest("The client left before its body was complete.")
-        if len(body) > most:
-            raise _too_large(most)
+            more = message.get("more_body", False)
+            if len(body) > most:
+                raise _too_large(most)
         return body
 
 
@@ -166,14 +164,17 @@ def is_local_origin(origin: bytes) -> bool:
     return found is not None and is_local(host_name(found[1]))
 
 
-def has_body(headers: Mapping[bytes, bytes]) -> bool:
+def has_body(headers: Named) -> bool:
     """Whether a body comes after these headers."""
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
 def _too_large(most: int) -> Refusal:
-    message = f"The body is larger than {most} bytes, the most that the sandbox reads."
-    return Refusal(message, status=413, code="payload_too_large")
+    return Refusal(
+        f"The body is larger than {most} bytes, the most that the sandbox reads.",
+        status=413,
+        code="payload_too_large",
+    )
 
 
 def by_name(sent: Sent) -> Head:
@@ -189,9 +190,7 @@ def by_name(sent: Sent) -> Head:
         if ending == name or ending in _ENDINGS:
             continue
         guess = nearest(ending, _ENDINGS)
-        if guess is not None:
-            guess = _OURS + guess
-        found.append(warning_of("unknown_sandbox_header", name, guess))
+        found.append(warning_of("unknown_sandbox_header", name, guess and _OURS + guess))
         if len(found) == MOST_WARNINGS:
             break
     return Head(headers, tuple(found))

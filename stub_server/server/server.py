@@ -65,8 +65,10 @@ class Waiting:
 
 
 def _too_many(most: int, whose: str) -> Limited:
-    message = f"{most} requests{whose} are already waiting, which is the maximum."
-    return Limited(message, headers={"Retry-After": "1"})
+    return Limited(
+        f"{most} requests{whose} are already waiting, which is the maximum.",
+        headers={"Retry-After": "1"},
+    )
 
 
 class Closing(Event):

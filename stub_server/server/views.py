@@ -2,8 +2,7 @@
 of new sandboxes.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+from itertools import chain
 from json import dumps, loads
 
 import orjson
@@ -24,7 +23,7 @@ from ..data.keys import own_pair
 from ..data.scenario import known_scenarios
 from ..engine.kept import Log
 from ..engine.sandbox import DEFAULT, Sandbox
-from ..engine.step import Step
+from ..engine.step import Change, Step
 from ..engine.tables.store import Store
 from ..storage.database import Kept
 from .sandboxes.entry import Entry
@@ -132,15 +131,18 @@ def shown_step(step: Step) -> Body:
     """A step with its changes and events, of each at most `MOST_SHOWN`; `omitted` counts the
     others.
     """
-    changes = list(islice(_changes(step), MOST_SHOWN))
-    count = sum(len(part.changes) for part in step.parts)
+    made = _changes(step)
+    changes = [
+        {"resource": change.table, "id": change.id, "change": _kind(change.before, change.after)}
+        for change in made[:MOST_SHOWN]
+    ]
     return {
         "step": step.number,
         "at": iso(step.at),
         "cause": step.cause._asdict(),
         "changes": changes,
         "events": [{"id": event.id, "type": event.type} for event in step.events[:MOST_SHOWN]],
-        "omitted": count - len(changes) + max(0, len(step.events) - MOST_SHOWN),
+        "omitted": len(made) - len(changes) + max(0, len(step.events) - MOST_SHOWN),
     }
 
 
@@ -151,11 +153,10 @@ def versions(log: Log, table: str, ident: str, present: Record | None) -> Sliced
     found, oldest = list[Body](), present
     for step in list(reversed(log)):
         yield
-        for part in step.parts:
-            for change in part.changes:
-                if change.id == ident and change.table == table:
-                    found.append(_version(change.after, _kind(change.before, change.after), step))
-                    oldest = change.before
+        for change in _changes(step):
+            if change.id == ident and change.table == table:
+                found.append(_version(change.after, _kind(change.before, change.after), step))
+                oldest = change.before
     if oldest is not None:  # the version before the oldest step that is stored
         found.append(_version(oldest, "earlier", None))
     return found
@@ -170,14 +171,8 @@ def _version(record: Record | None, change: str, step: Step | None) -> Body:
     return shown
 
 
-def _changes(step: Step) -> Iterator[Body]:
-    for part in step.parts:
-        for change in part.changes:
-            yield {
-                "resource": change.table,
-                "id": change.id,
-                "change": _kind(change.before, change.after),
-            }
+def _changes(step: Step) -> list[Change]:
+    return list(chain.from_iterable(part.changes for part in step.parts))
 
 
 def _kind(before: Record | None, after: Record | None) -> str:

@@ -1,9 +1,8 @@
-"""What one request works on: the sandbox that it is for, which exists or is created by its first
-accepted request, and the work in it, which handlers read with and write through.
+"""One request and the sandbox that it is for, which exists or is created by its first accepted
+request: what handlers read with and write through.
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from starlette.types import Scope
@@ -28,50 +27,40 @@ from .server import Server
 T = TypeVar("T")
 
 
-class Target:
-    """Which sandbox a request is for, and the path in it.
+class Work:
+    """One request, and the sandbox that it works in: the first argument of every handler, which
+    reads through `store` and writes to `draft` only.
 
-    `prefix` is the `/s/{name}` that was removed from the path, or empty. One that is `pending` does
-    not exist yet: a request that is refused creates none.
+    `path` is the one in the sandbox, `prefix` the `/s/{name}` before it, or empty. The sandbox is
+    chosen when the request has begun. One that is `pending` does not exist yet:
+    a request that is refused creates none. `upload` is the file in the body, while it is processed.
+    `scope` has the client's connection. `drafted` is the step that is prepared, if any.
     """
 
-    __slots__ = (
-        "_created",
-        "_sandboxes",
-        "generation",
-        "is_chosen",
-        "path",
-        "pending",
-        "prefix",
-        "sandbox",
-        "was_gone",
-    )
+    server: Server
+    request: Request
+    scope: Scope
+    prefix = ""
+    path: str
+    sandbox: Sandbox
+    store: Store
+    trace: Trace
+    generation: str  # of the sandbox, when the request began
+    is_chosen: bool | None = None  # until the request has begun
+    pending: Sandbox | None = None
+    _created: Entry | None = None  # what this request has created
+    caller: Caller | None = None
+    upload: bytes | bytearray = b""
+    drafted: Draft | None = None
 
-    def __init__(
-        self,
-        sandboxes: Sandboxes,
-        sandbox: Sandbox,
-        path: str,
-        prefix: str = "",
-        *,
-        is_pending: bool = False,
-        is_chosen: bool = True,
-    ) -> None:
-        """`sandboxes` are those of the server. One that is not chosen, the default one, only has
-        the request in its journal.
-        """
-        self.sandbox, self.path, self.prefix = sandbox, path, prefix
-        self.pending = sandbox if is_pending else None
-        self.was_gone = sandbox.status.is_gone  # deleted before the request began
-        self.generation = sandbox.origin.generation  # when the request began
-        self.is_chosen = is_chosen
-        self._sandboxes = sandboxes
-        self._created: Entry | None = None  # what this request has created
-
-    def begin(self, request: Request) -> Trace:
-        """Begin the trace of the request that is for it."""
-        sandbox = self.sandbox
-        return Trace(  # by position: by keyword it takes half as long again
+    def begin(self, sandbox: Sandbox) -> Trace:
+        """Begin in a sandbox, with the trace that its journal will have."""
+        request = self.request
+        self.is_chosen, self.sandbox = True, sandbox
+        if self.prefix:
+            self.prefix = f"/s/{sandbox.name}"
+        self.generation = sandbox.origin.generation
+        self.trace = trace = Trace(  # by position: by keyword it takes half as long again
             sandbox.ids.request(),
             sandbox.clock.now,
             request.method,
@@ -83,33 +72,39 @@ class Target:
             request.began,
             request.received_at,
         )
+        return trace
 
-    def move_to(self, sandbox: Sandbox) -> None:
-        """Go on in a past of the sandbox, or in what has taken its place."""
-        self.sandbox = sandbox
+    def begin_unchosen(self) -> Trace:
+        """Begin a request for which no sandbox of this server is chosen: the default one only has
+        it in its journal.
+        """
+        self.prefix, self.path = "", self.request.path
+        trace = self.begin(self.sandboxes.default)
+        self.is_chosen = False
+        return trace
 
-    async def create(self, trace: Trace) -> None:
+    async def create(self) -> None:
         """Create the sandbox of an accepted request, if it does not exist."""
         pending = self.pending
         if pending is None:
             return
-        sandbox = await self._sandboxes.register(pending)
+        sandbox = await self.sandboxes.register(pending)
         if sandbox is pending:
-            self._created = self._sandboxes.entry(sandbox.name)
+            self._created = self.sandboxes.entry(sandbox.name)
         else:  # another request created it first
-            trace.id = sandbox.ids.request()
+            self.trace.id = sandbox.ids.request()
             if self.sandbox is pending:  # and not its past
                 self.sandbox = sandbox
         self.pending = None
 
-    def undo(self, trace: Trace) -> None:
+    def undo(self) -> None:
         """Delete the sandbox that a failed request created, if any, unless others have used it
         meanwhile.
 
         A request whose sandbox does not exist is in the default one's journal, with its whole path
         and an id of the default one.
         """
-        sandboxes, created = self._sandboxes, self._created
+        sandboxes, created, trace = self.sandboxes, self._created, self.trace
         if self.pending is None and created is None:
             return
         if created is not None and not sandboxes.take_back(created):
@@ -120,31 +115,6 @@ class Target:
         trace.before, trace.after = default.log.number, None
         trace.sandbox, trace.path = DEFAULT, self.prefix + trace.path
         self.prefix = ""
-
-
-@dataclass(slots=True, eq=False)
-class Work:
-    """The first argument of every handler, which reads through `store` and writes to `draft` only.
-
-    `upload` is the file in the body, while it is processed. `scope` has the client's connection.
-    `drafted` is the step that is prepared, if any.
-    """
-
-    server: Server
-    request: Request
-    target: Target
-    trace: Trace
-    sandbox: Sandbox
-    store: Store
-    caller: Caller | None = None
-    upload: bytes | bytearray = b""
-    scope: Scope = field(default_factory=dict)
-    drafted: Draft | None = None
-
-    @property
-    def prefix(self) -> str:
-        """The `/s/{name}` by which the sandbox was named, or empty."""
-        return self.target.prefix
 
     @property
     def sandboxes(self) -> Sandboxes:
@@ -164,13 +134,18 @@ class Work:
     @property
     def now_text(self) -> str:
         """The same as the contract writes it."""
-        return iso(self.sandbox.clock.now)
+        return iso(self.now)
 
     @property
     def who(self) -> Caller:
         """The caller, in an operation that requires a credential."""
         assert self.caller is not None
         return self.caller
+
+    @property
+    def projects(self) -> frozenset[str] | None:
+        """The only projects that the caller may use; None for all."""
+        return None if self.caller is None else self.caller.projects
 
     def lifecycle(self, resource: str) -> Lifecycle:
         """The states and moves of a resource."""
@@ -191,7 +166,7 @@ class Work:
         Raises NotFound, Forbidden.
         """
         record = self.find(table, ident, what)
-        if self.caller is not None and self.caller.projects is not None:
+        if self.projects is not None:
             self.allow_project(self.store.tables[table].parse(record).project)
         return record
 
@@ -230,18 +205,18 @@ class Work:
         """Whether the caller sees a customer: a key with `allowed_projects` sees those of
         its projects.
         """
-        caller = self.caller
-        if caller is None or caller.projects is None:
-            return True
-        return self.store.sees_customer(caller.projects, ident)
+        return self.projects is None or self.store.sees_customer(self.projects, ident)
 
     def allow_project(self, project_id: str | None) -> None:
         """Raises Forbidden for an API key that is restricted to other projects."""
-        caller = self.caller
-        if caller is None or caller.projects is None or project_id in caller.projects:
+        if self.projects is None or project_id in self.projects:
             return
-        message = "This API key is restricted to other projects (allowed_projects)."
-        raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
+        raise Forbidden.at(
+            "allowed_projects",
+            "This API key is restricted to other projects (allowed_projects).",
+            "project_not_allowed",
+            where="header",
+        )
 
     # -- change
 
@@ -253,9 +228,8 @@ class Work:
         self.store = store
 
     def move_to(self, sandbox: Sandbox) -> None:
-        """Go on in the sandbox that has taken the place of this one."""
+        """Go on in a past of the sandbox, or in what has taken its place."""
         self.sandbox = sandbox
-        self.target.move_to(sandbox)
 
     @property
     def cause(self) -> Cause:

@@ -13,7 +13,7 @@ from stub_server.operations import customers, orders
 from stub_server.server.layers.routing import Application
 from stub_server.server.reply import Reply
 from stub_server.server.request import Head, Request
-from stub_server.server.work import Target, Work
+from stub_server.server.work import Work
 
 from ..support.make import order_body
 
@@ -86,11 +86,11 @@ class Handlers:
 
     def _work(self) -> Work:
         at_once(due_jobs(self._sandbox))
-        target = Target(self._server.sandboxes, self._sandbox, "/")
-        store = self._sandbox.store
-        return Work(
-            self._server, self._request, target, self._trace, self._sandbox, store, self._caller
-        )
+        work = Work()
+        work.server, work.request, work.scope = self._server, self._request, {}
+        work.sandbox, work.store = self._sandbox, self._sandbox.store
+        work.trace, work.caller = self._trace, self._caller
+        return work
 
     def get(self, ident: str) -> Reply:
         """One customer."""

@@ -24,7 +24,7 @@ from ..support.live import NO_TLS, Live
 from ..support.make import Json, customer_body, make_project
 from ..support.refusal import says
 from ..support.refusals.credentials import one_scope_short
-from ..support.requests import JSON, OPERATIONS, UNKNOWN, ask
+from ..support.requests import JSON, OPERATIONS, UNKNOWN
 from .hooks import clients
 from .steps import done
 
@@ -105,14 +105,6 @@ def test_the_nearest_request_says_what_it_changes(
     }
     assert wanted.items() <= changes(found).items()
     nearest_succeeds(refusal, found, tmp_path)
-
-
-def test_an_empty_body_has_a_nearest_request(shop: Estate) -> None:
-    """Every member that is required is missing, whatever kind of schema it has."""
-    for operation in OPERATIONS.values():
-        if operation.body_required:
-            refusal = ask(shop.api, operation, shop.ids, json={})
-            assert explanation(shop.control, refusal)["nearest"] is not None, operation.id
 
 
 def test_in_place_of_a_broken_body_is_an_example_that_says_so(shop: Estate) -> None:

@@ -79,22 +79,13 @@ def test_the_control_surface_never_fails(sandbox: Sandbox) -> None:
     assert [200] == statuses(sandbox, 1)
 
 
-@pytest.mark.parametrize("field", ["headers", "delay"])
-def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(
-    sandbox: Sandbox, field: str
-) -> None:
-    """A header is added, or the answer is late; the answer is the real one."""
-    then: Json = {"headers": {"X-Team": "blue"}} if field == "headers" else {"delay_ms": 60}
-    rule = new_rule(sandbox, then)
-    begun = monotonic()
+def test_an_answer_may_come_as_ever_and_say_what_was_done_to_it(sandbox: Sandbox) -> None:
+    """A header is added; the answer is the real one."""
+    rule = new_rule(sandbox, {"headers": {"X-Team": "blue"}})
     answer = sandbox.api.get("/v2/customers")
-    assert 200 == answer.status_code
     assert f"fault:{rule['id']}" == answer.headers["X-Sandbox-Simulated"]
+    assert "blue" == answer.headers["X-Team"]
     assert answer.json()["customers"]
-    if field == "headers":
-        assert "blue" == answer.headers["X-Team"]
-    else:
-        assert monotonic() - begun >= 0.06
 
 
 def order_body(sandbox: Sandbox, **changes: Any) -> Json:
@@ -372,15 +363,6 @@ def test_a_simulated_violation_is_one_of_that_operation(
         ]
         is_member = entry["in"] == "body" and contract.schema_at(operation.body or {}, steps)
         assert is_member or (entry["in"], entry["field"]) in named, entry
-
-
-def test_a_simulated_violation_says_what_the_real_one_says(sandbox: Sandbox) -> None:
-    body = order_body(sandbox)
-    body["customer"]["document"], body["items"][0]["quantity"] = "11144477736", 0
-    real = sandbox.api.post("/v2/orders/pix", json=body).json()
-    simulated = sandbox.api.post("/v2/orders/pix", json=body, headers={"Prefer": "code=422"}).json()
-    assert real["details"] == simulated["details"]
-    assert "customer.document" in {entry["field"] for entry in simulated["details"]}
 
 
 @pytest.mark.parametrize(

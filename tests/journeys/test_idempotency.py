@@ -183,13 +183,6 @@ def test_a_reply_is_kept_for_24_hours_of_the_sandbox_clock(stage: Stage) -> None
     )
 
 
-@pytest.mark.parametrize("key", ["", "k" * 256, "a b", "ä"])
-def test_a_key_of_another_form_is_422(shop: Estate, key: str) -> None:
-    headers = [(b"Idempotency-Key", key.encode())]
-    response = shop.api.post("/v2/customers", json=customer_body(), headers=headers)
-    assert ["Idempotency-Key"] == list(refused(response, 422, "validation_error"))
-
-
 @pytest.mark.parametrize(
     "operation",
     ["createCustomer", "createPixOrder", "createApiKey", "createProject", "createWebhook"],

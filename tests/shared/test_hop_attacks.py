@@ -54,22 +54,6 @@ def ask(
         return answer_on(connection)
 
 
-FORGED = {
-    "none": "",
-    "words": "1 2 3 4",
-    "another secret": signed(b"another"),
-    "not ASCII": "1795446379 \xff 1 \xff",
-    "a hundred": "1 " * 100,
-}
-
-
-@pytest.mark.parametrize("name", FORGED)
-@pytest.mark.parametrize("through", ["holder", "other"])
-def test_a_forged_header_is_refused(pair: Pair, name: str, through: str) -> None:
-    answer = ask(getattr(pair, through).port, pair.token, [FORGED[name]])
-    assert (400, "malformed_request") == (answer.status, answer.json()["code"])
-
-
 @pytest.mark.promise("hop-of-own-store")
 @pytest.mark.parametrize("through", ["holder", "other"])
 def test_a_header_for_something_else_is_refused(pair: Pair, secret: bytes, through: str) -> None:

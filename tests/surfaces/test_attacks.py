@@ -115,12 +115,3 @@ def test_credentials_of_elsewhere_and_of_the_past_are_none(
         answers["a token of another sandbox"]
         == answers["a token of another sandbox with our merchant"]
     )
-
-
-def test_a_key_stops_at_the_instant_it_is_switched_off_or_deleted(shop: Estate) -> None:
-    for method, body in (("PUT", {"is_active": False}), ("DELETE", None)):
-        key = shop.key()
-        with client(shop.live, shop.sandbox, key["private_key"]) as api:
-            assert 200 == api.get("/v2/customers").status_code
-            assert 200 == shop.api.request(method, f"/api-keys/{key['id']}", json=body).status_code
-            assert 401 == api.get("/v2/customers").status_code

@@ -85,6 +85,7 @@ def status(live: Live, client: str, path: str = "/_sandbox/clock", **headers: st
         ("X_Sandbox_Admin_Key", "/_sandbox/clock", 403),
         ("X_Sandbox_Admin_Key", "/_sandbox/health", 200),
         ("X_Sandbox_Control_Key", "/_sandbox/clock", 403),
+        ("X_Sandbox_Control_Key", "/openapi.yaml", 200),
         ("Authorization", "/_sandbox/metrics", 403),
     ],
 )

@@ -262,6 +262,18 @@ def test_with_an_admin_key_every_page_asks_for_it_once(stranger: Console, guarde
     assert 403 == left.status
 
 
+@pytest.mark.promise("wrong-keys-slowed")
+def test_wrong_keys_of_the_form_are_slowed(visit: Visit, serve: Serve) -> None:
+    """Right ones, that of the sandbox too, work at once."""
+    slowed = serve(admin_key=ADMIN, host="0.0.0.0", seed=83)  # noqa: S104 - as above
+    stranger = visit(slowed.url)
+    page = stranger.open("/console/requests")
+    wrong = {stranger.send(page, "Open the console", key="wrong").status for _ in range(11)}
+    assert {403, 429} == wrong
+    own = slowed.app.sandboxes.control_key("default")
+    assert 200 == stranger.send(page, "Open the console", key=own).status
+
+
 def test_the_cookie_is_the_servers_own_and_opens_no_control(
     stranger: Console, guarded: Live
 ) -> None:

@@ -2,7 +2,6 @@
 where it is kept.
 """
 
-import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -174,36 +173,6 @@ def test_a_reset_keeps_it_and_a_fork_or_another_of_the_name_has_its_own(team: Te
     again = team.made("carol")["control_key"]
     assert 3 == len({first, forked, again})
     refused(team.ask("GET", "/s/carol/_sandbox/clock", first), 403, "admin_key_required")
-
-
-@pytest.mark.check
-def test_it_is_random_and_in_no_file_and_no_journal(team: Team, server: Live) -> None:
-    """Another server of the same seed has others."""
-    key = team.made("ella")["control_key"]
-    with running(PUBLIC) as other:
-        assert key != Team(other).made("ella")["control_key"]
-    assert (
-        422
-        == team.ask(
-            "PATCH", f"/s/ella/_sandbox/settings?x={key}", key, body={"autopay": 1}
-        ).status_code
-    )
-    team.ask("GET", f"/s/ella/v2/customers?name={key}", key)
-    for path in (
-        "/export?history=true",
-        "/requests",
-        "/requests.har",
-        "/export?requests=true",
-        "/steps",
-    ):
-        answer = team.ask("GET", f"/s/ella/_sandbox{path}", key)
-        assert 200 == answer.status_code
-        content = (
-            gzip.decompress(answer.content) if answer.content[:2] == b"\x1f\x8b" else answer.content
-        )
-        assert key.encode() not in content
-    newest = team.ask("GET", "/_sandbox/requests?limit=20", admin=True).text
-    assert "sk_control_" not in newest
 
 
 def test_verbs_of_the_command_take_it(

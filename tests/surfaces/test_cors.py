@@ -27,6 +27,7 @@ EXPOSED = [
     "WWW-Authenticate",
     "Idempotent-Replayed",
     "X-Sandbox-Warnings",
+    "X-Sandbox-Now",
     "ETag",
 ]
 

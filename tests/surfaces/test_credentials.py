@@ -17,12 +17,9 @@ REALM = 'Bearer realm="membership-sandbox"'
 @pytest.mark.parametrize(
     ("header", "value", "wrong"),
     [
-        ("Authorization", "sk_test_abc", "does not begin with Bearer"),
-        ("Authorization", "eyJx.y.z", "does not begin with Bearer"),
-        ("Authorization", "Basic YTpi", "begin with Bearer"),
-        ("Authorization", "Token abc", "begin with Bearer"),
-        ("Authorization", "", "begin with Bearer"),
-        ("Authorization", "Bearer ", "nothing after Bearer"),
+        ("Authorization", "sk_test_abc", "is not Bearer and a credential"),
+        ("Authorization", "Basic YTpi", "is not Bearer and a credential"),
+        ("Authorization", "Bearer ", "is not Bearer and a credential"),
         ("X-API-Key", "sk_test_abc", "X-API-Key"),
         ("X-Other", "sk_test_abc", ""),
     ],
@@ -41,7 +38,7 @@ def test_who_sends_a_credential_in_another_way_is_told_what_was_wrong(
 @pytest.mark.parametrize(
     ("claimed", "seen"),
     [([], "127.0.0.1"), ([("X-Sandbox-Client-IP", "198.51.100.9")], "198.51.100.9"),
-     ([("X-Sandbox-Client-IP", "x" * 900)], "x" * 45), ([("X-Sandbox-Client-IP", "")], "an unknown address")],
+     ([("X-Sandbox-Client-IP", "x" * 900)], "an unknown address"), ([("X-Sandbox-Client-IP", "")], "an unknown address")],
 )  # fmt: skip
 def test_an_address_that_is_not_allowed_is_named_with_how_to_try_another(
     door: Door, claimed: list[tuple[str, str]], seen: str

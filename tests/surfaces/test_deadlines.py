@@ -50,12 +50,6 @@ def post(door: Door) -> bytes:
     return "\r\n".join(lines).encode() + b'\r\n\r\n{"name":'
 
 
-def test_the_deadlines_of_the_product() -> None:
-    limits = Limits()
-    assert (512, 10, 30, 60) == (limits.connections, limits.head, limits.body, limits.keep_alive)
-    assert limits.sweep <= 1
-
-
 # -- deadlines
 
 
@@ -70,7 +64,7 @@ def test_half_a_head_is_408(hasty: Live, sent: bytes, before: bytes) -> None:
             assert answer_on(connection).status == 200
         connection.sendall(sent)
         body = refused(answer_on(connection), 408, "request_timeout")
-        assert "headers did not arrive within 0.3 seconds" in body["message"]
+        assert "head did not arrive within 0.3 seconds" in body["message"]
         assert rest_of(connection) == b""
 
 
@@ -141,18 +135,6 @@ def ask(connection: socket.socket) -> Answer:
 
 
 @pytest.mark.promise("connections")
-def test_silent_connections_shut_nobody_out(small: Live) -> None:
-    """1,100 of them did."""
-    with ExitStack() as stack:
-        silent = [stack.enter_context(connect(small.port)) for _ in range(40)]
-        with connect(small.port) as connection:
-            assert ask(connection).status == 200
-            assert [rest_of(gone) for gone in silent[:37]] == [b""] * 37
-            for kept in silent[37:]:
-                assert ask(kept).status == 200
-            assert ask(connection).status == 200
-
-
 def test_the_one_that_is_idle_longest_makes_room(small: Live) -> None:
     """Counted from the last answer, not from the beginning."""
     with ExitStack() as stack:

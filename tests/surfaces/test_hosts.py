@@ -4,8 +4,6 @@ resolve here.
 
 import pytest
 
-from stub_server.server.layers.hosts import Hosts
-
 from ..conftest import Serve
 from ..support.live import Live
 from ..support.refusal import refused
@@ -117,12 +115,3 @@ def test_a_server_for_others_is_called_by_any_name(
     """There the credential decides: it does not follow from the seed."""
     live = serve(**settings, auth="lenient", scenario="empty")
     assert status(Door(live.port, "", "x"), host) == 200
-
-
-def test_a_host_is_refused_as_often_as_it_is_named() -> None:
-    """What is remembered of hosts is what was admitted, and no more than a few."""
-    hosts = Hosts([], loopback=True)
-    for number in range(1_000):
-        assert hosts.admits(f"a{number}.localhost".encode())
-        assert not hosts.admits(f"a{number}.example".encode())
-    assert not hosts.admits(b"a1.example")

@@ -13,7 +13,6 @@ import pytest
 from stub_server.app import create_app
 from stub_server.server.layers.way import Way
 from stub_server.server.reply import Answer, Streamed
-from stub_server.server.work import Target
 
 from ..support.live import FROZEN
 
@@ -42,7 +41,7 @@ def test_a_stream_that_cannot_be_sent_is_ended() -> None:
         yield b"{}"
 
     async def streaming(way: Way) -> Answer:
-        way.begin(Target(app.sandboxes, sandbox, "/here"))
+        way.begin(sandbox)
         return Streamed(chunks, b"application/json")
 
     async def ask() -> int:

@@ -1,15 +1,14 @@
 """Which of several mistakes is told, and that no header changes the shape of a refusal."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ..support.make import customer_body, order_body
+from ..support.make import customer_body
 from ..support.refusal import refused
 from ..support.requests import UNKNOWN
-from ..support.wire import Answer, Door, Header
+from ..support.wire import Door, Header
 
 PROBLEM = "application/problem+json"
 NOBODY = f"/v2/customers/{UNKNOWN}"
@@ -37,19 +36,6 @@ def test_request_ids_differ_and_are_the_servers_own(door: Door) -> None:
     }
     assert len(seen) == 4
     assert seen.isdisjoint({None, "mine"})
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        ("X-Long", "x" * 20_000),
-        ("Cookie", "a=b; " * 2_000),
-        ("X-Odd", b"\xff\xfe"),
-        ("Range", "bytes=0-1"),
-    ],
-)
-def test_odd_headers_are_passed_over(door: Door, header: Header) -> None:
-    assert door.ask("GET", "/v2/customers?limit=1", headers=[header]).status == 200
 
 
 def test_of_all_mistakes_the_first_in_the_order_of_checks_is_told(
@@ -91,34 +77,3 @@ def test_a_wrong_header_and_a_wrong_body_are_told_together(door: Door) -> None:
     )
     places = {entry["in"] for entry in refused(answer, 422, "validation_error")["details"]}
     assert places == {"header", "body"}
-
-
-def test_target_then_project_then_reference_then_conflict(door: Door) -> None:
-    """A key that may touch one project: what it may not touch is 403 before anything inside it is
-    looked up.
-    """
-    mine, other = (
-        door.send("POST", "/v2/projects", {"name": name, "status": "active"}).json()["data"][
-            "project"
-        ]["id"]
-        for name in ("Clube da ordem", "Clube vizinho")
-    )
-    scopes = ["orders:write", "projects:read", "projects:write"]
-    key = {"name": "Restrita", "scopes": scopes, "allowed_projects": [mine]}
-    restricted = replace(
-        door, token=door.send("POST", "/api-keys", key).json()["api_key"]["private_key"]
-    )
-
-    def order(project: str) -> Answer:
-        return restricted.send("POST", "/v2/orders/pix", order_body(project, UNKNOWN))
-
-    refused(restricted.ask("GET", f"/v2/projects/{UNKNOWN}"), 404, "not_found")
-    refused(restricted.ask("GET", f"/v2/projects/{other}"), 403, "project_not_allowed")
-    assert restricted.ask("GET", f"/v2/projects/{mine}").status == 200
-    refused(order(other), 403, "project_not_allowed")
-    refused(order(mine), 409, "reference_not_found")
-    assert restricted.ask("POST", f"/v2/projects/{mine}/archive").status == 200
-    refused(order(mine), 409, "reference_not_found")
-    refused(
-        restricted.ask("POST", f"/v2/projects/{mine}/activate"), 409, "invalid_state_transition"
-    )

@@ -47,6 +47,7 @@ def refused_and_hung_up(live: Live, sent: bytes, status: int, code: str) -> dict
 # -- headers
 
 
+@pytest.mark.promise("headers")
 @pytest.mark.parametrize("arrives", ["at once", "in two pieces"])
 def test_a_byte_more_is_431(live: Live, arrives: str) -> None:
     sent = head(live, size=LARGEST_HEAD + 1)
@@ -63,21 +64,6 @@ def test_a_byte_more_is_431(live: Live, arrives: str) -> None:
 def others_are_served(live: Live) -> bool:
     """Whether others are served."""
     return Door(live.port, "", "x").ask("GET", "/_sandbox/health").status == 200
-
-
-@pytest.mark.promise("headers")
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 70_000,
-        b"GET / HTTP/1.1\r\n" + b"A:b\r\n" * 14_000,
-        b"GET / HTTP/1.1\r\n" + b"a" * 70_000,
-        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    ],
-    ids=["one value", "many headers", "one name", "target"],
-)
-def test_headers_without_end_are_431_before_they_end(live: Live, sent: bytes) -> None:
-    refused_and_hung_up(live, sent, 431, "headers_too_large")
 
 
 @pytest.mark.promise("number-headers")
@@ -276,15 +262,6 @@ def test_an_admin_key_in_a_trailer_opens_nothing(serve: Serve) -> None:
     key = "X-Sandbox-Admin-Key: a-long-admin-key"
     assert trailing(live, lines=(key,)).status == 200
     refused(trailing(live, key), 403, "admin_key_required")
-
-
-def test_a_trailer_overrides_no_header(live: Live, door: Door) -> None:
-    credential = f"Authorization: Bearer {door.token}"
-    path = f"{door.prefix}/v2/customers"
-    answer = trailing(
-        live, "Authorization: Bearer x", "Host: evil.example", lines=(credential,), path=path
-    )
-    assert answer.status == 200
 
 
 @pytest.mark.promise("trailers-chunk-extensions-body")

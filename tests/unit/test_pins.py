@@ -9,8 +9,8 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from stub_server.server.connection import Connection
 from stub_server.server.protocol import HttpProtocol
+from stub_server.server.reply import Connection
 
 from ..support.processes import ROOT
 

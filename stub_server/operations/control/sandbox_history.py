@@ -53,7 +53,7 @@ async def rewind_sandbox(work: Work, body: Body) -> Body:
     name = sandbox.name
     with work.waiting():
         then = await sandboxes.worker.in_line(state_at(sandbox, number, name), name)
-    check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
+    check_access(work)  # its key may have ended meanwhile
     entry, step = sandboxes.go_back(sandbox, then, work.cause, instant, number)
     work.trace.note(step)
     return {"sandbox": shown(work, entry), "undone": step.number - 1 - number}

@@ -20,5 +20,5 @@ async def own_turn(work: Work) -> AsyncIterator[Entry]:
     with work.waiting():
         async with work.sandboxes.worker.own(work.sandbox.name):
             await asyncio.sleep(0)  # or all that came together would be done in one turn
-            check_access(work.server, work.request, work.target)  # its key may have ended meanwhile
+            check_access(work)  # its key may have ended meanwhile
             yield work.entry

@@ -2,5 +2,5 @@
 
 It sends requests through the layers to copies of a sandbox. Begin with `explaining.py`, then
 `repairs.py`: what refuses an attempt names the repair that makes the next one. `mending.py` has the
-values, `rehearsal.py` the copies.
+values, `attempt.py` the copies.
 """

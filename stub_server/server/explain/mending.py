@@ -2,7 +2,6 @@
 as it was sent.
 """
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -64,8 +63,8 @@ class Mender:
         holder: Any = at(request, above)
         value = at(holder, [last])
         # a list may have been cut, and a long or odd name is no path
-        is_list = isinstance(holder, list)
-        if not (is_list or isinstance(holder, dict)) or (is_list and value is ABSENT):
+        has_place = value is not ABSENT and isinstance(holder, list)
+        if not has_place and not isinstance(holder, dict):
             return
         better: Any = ABSENT
         if entry["code"].startswith("unknown"):
@@ -145,11 +144,9 @@ def _numbers(schema: Json, text: str) -> Iterator[int | float]:
     text = text.replace("R$", "").strip()[:40]
     if "," in text:
         text = text.replace(".", "").replace(",", ".")
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):  # such as nan and inf
         number = round(float(text), 2)
         fit = min(max(number, schema.get("minimum", number)), schema.get("maximum", number))
-        if not math.isfinite(fit):
-            return
         if schema["type"] == "integer" or fit == int(fit):
             fit = int(fit)
         yield fit

@@ -25,7 +25,7 @@ async def nearest(s: Attempt) -> bool:
     was possible.
     """
     for _ in range(MOST):
-        refusal = await s.rehearsal.ask(s.copy, s.question(s.request))
+        refusal = await s.ask(s.question(s.request))
         if refusal is None:
             return True
         s.refusal = refusal
@@ -39,7 +39,7 @@ async def nearest(s: Attempt) -> bool:
         if s.request == given and len(s.before) == made_before:
             return False
         for call, _ in s.before[made_before:]:
-            if await s.rehearsal.ask(s.copy, call) is not None:
+            if await s.ask(call) is not None:
                 return False
     return False
 
@@ -52,11 +52,11 @@ def another_route(s: Attempt) -> None:
 
     No other is tried: after "active" for "activate" would come "archive".
     """
-    near = s.rehearsal.routing.nearest(s.request["method"], s.request["path"])
-    if near is not None:
-        method, path = near
-        if method == s.request["method"] and "{" not in path and not path.startswith(CONTROL):
-            s.request["path"] = path
+    method = s.request["method"]
+    near = s.routing.nearest(method, s.request["path"])
+    if near is None or near[0] != method or "{" in near[1] or near[1].startswith(CONTROL):
+        return
+    s.request["path"] = near[1]
 
 
 def as_json(s: Attempt) -> None:
@@ -78,7 +78,7 @@ def mended(s: Attempt) -> None:
 
 def _harmless_example(s: Attempt) -> Body:
     """The contract's example, where it would switch something off with what keeps it on."""
-    examples = s.mender.document.examples(s.operation.raw.get("requestBody"))
+    examples = s.document.examples(s.operation.raw.get("requestBody"))
     example: Body = deepcopy(examples[0]) if examples else {}
     for name, value in (("status", "active"), ("is_active", True), ("expires_at", s.later)):
         if name in example or name in s.members:
@@ -97,16 +97,18 @@ def another_record(s: Attempt) -> None:
     if not s.refusal.details:
         return
     name = s.refusal.details[0]["field"].partition("[")[0]
+    given = s.members.get("projectId")
     projects = [row.id for row in _usable(s, "projects")]
     if name == "planIds":
         s.members[name] = []
     elif name == "allowed_projects":
         s.members[name] = projects[:1]
     elif "planId" in s.members:
-        projects.sort(key=lambda ident: ident != s.members.get("projectId"))
+        # one of the same project, else of the newest one
+        projects.sort(key=lambda ident: ident != given)
         plans = [row for row in _usable(s, "plans") if row.public["projectId"] in projects]
-        plans.sort(key=lambda row: projects.index(row.public["projectId"]))
-        for plan in sorted(plans, key=_is_inactive)[:1]:
+        plans.sort(key=lambda row: (_is_inactive(row), projects.index(row.public["projectId"])))
+        for plan in plans[:1]:
             s.members.update(projectId=plan.public["projectId"], planId=plan.id)
     elif "projectId" in s.members and projects:
         s.members["projectId"] = projects[0]
@@ -128,8 +130,8 @@ def first_moved(s: Attempt) -> None:
     Activation is the only move that a request makes first: it ends nothing.
     """
     found = needed(s, s.refusal.code)
-    if found is not None and "active" in found.values and found.may_become("active"):
-        s.call_first("activateProject", found.row.id)
+    if found is not None and "active" in found.needed and "active" in dict(found.moves):
+        s.call_first("activateProject", found.id)
     elif s.refusal.code == "project_not_active":
         another_record(s)
     elif found is not None and "status" in s.members:
@@ -142,13 +144,13 @@ def changed_plan(s: Attempt) -> None:
     if plan is None:
         return
     if s.refusal.code == "plan_not_active":
-        s.call_first("updatePlan", plan.row.id, status="active")
+        s.call_first("updatePlan", plan.id, status="active")
     elif s.refusal.code == "plan_sold_out":
-        s.call_first("updatePlan", plan.row.id, max_subscribers=None)
+        s.call_first("updatePlan", plan.id, max_subscribers=None)
     elif s.operation.id == "createOrder":
         s.members["paymentMethod"] = plan.is_now[0]
     else:
-        s.call_first("updatePlan", plan.row.id, payment_methods=[*plan.is_now, "pix"])
+        s.call_first("updatePlan", plan.id, payment_methods=[*plan.is_now, "pix"])
 
 
 def total_of_items(s: Attempt) -> None:

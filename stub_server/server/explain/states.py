@@ -12,65 +12,39 @@ _NAMED = 4  # records that are named
 _LONGEST_ID = 200  # characters of an id
 
 
-class Needed(NamedTuple):
-    """A record, the field that is behind a refusal, and the values with which the request
-    is accepted.
+class State(NamedTuple):
+    """A record, the field that is behind a refusal, what it is now, and the values with which the
+    request is accepted. `moves` are the states that the record can go to, each with the operations
+    that do it.
     """
 
     resource: str
-    row: Row
+    id: str
     field: str
-    values: Sequence[str]
-    lifecycle: Lifecycle | None
-
-    @property
-    def is_now(self) -> Any:
-        return self.row.public[self.field]
-
-    def may_become(self, state: str) -> bool:
-        """Whether the record can go to a state."""
-        return self.lifecycle is not None and self.lifecycle.find(self.is_now, state) is not None
-
-    @property
-    def moves(self) -> list[str]:
-        """The states that the record can go to, each with the operations that do it."""
-        found = []
-        if self.lifecycle is not None and self.lifecycle.field == self.field:
-            for move in self.lifecycle.exits(self.is_now):
-                if move.to != self.is_now:
-                    found.append(f"{move.to} ({' or '.join(move.by)})")
-        return found
+    is_now: Any
+    needed: Sequence[str]
+    moves: Sequence[tuple[str, str]] = ()
 
 
 def state_behind(s: Attempt, code: str) -> Body | None:
-    """The state behind a refusal; None where no record's state is behind it."""
+    """The state behind a refusal, as it is shown; None where no record's state is behind it."""
     if code == "method_not_allowed":
-        methods = sorted(s.operations)
-        moves = [f"{method} ({s.operations[method].id})" for method in methods]
-        return _shown(
-            "Operation",
-            s.request["path"],
-            "method",
-            s.request["method"],
-            needed=methods,
-            moves=moves,
-        )
-    if code in ("not_found", "merchant_not_found"):
-        return _similar_records(s)
-    found = needed(s, code)
+        moves = sorted((method, operation.id) for method, operation in s.operations.items())
+        methods = [method for method, _ in moves]
+        path, method = s.request["path"], s.request["method"]
+        found: State | None = State("Operation", path, "method", method, methods, moves)
+    elif code in ("not_found", "merchant_not_found"):
+        found = _similar_records(s)
+    else:
+        found = needed(s, code)
     if found is None:
         return None
-    return _shown(
-        found.resource,
-        found.row.id,
-        found.field,
-        found.is_now,
-        needed=found.values,
-        moves=found.moves,
-    )
+    state = found._asdict()
+    state["is"] = state.pop("is_now")
+    return state | {"moves": [f"{to} ({operations})" for to, operations in found.moves]}
 
 
-def needed(s: Attempt, code: str) -> Needed | None:
+def needed(s: Attempt, code: str) -> State | None:
     """What a rule asks of a record; None where it asks nothing, or there is no such record."""
     if code == "invalid_state_transition":
         return _before_the_move(s)
@@ -81,7 +55,18 @@ def needed(s: Attempt, code: str) -> Needed | None:
     lifecycle, values = s.copy.rules.lifecycles.get(rule["resource"]), rule["needed"]
     if isinstance(values, str):  # of a set of states
         values = lifecycle.sets[values] if lifecycle else ()
-    return Needed(rule["resource"], row, rule["field"], values, lifecycle)
+    return _state_of(rule["resource"], row, rule["field"], values, lifecycle)
+
+
+def _state_of(
+    resource: str, row: Row, field: str, values: Sequence[str], lifecycle: Lifecycle | None
+) -> State:
+    now, moves = row.public[field], []
+    if lifecycle is not None and lifecycle.field == field:
+        for move in lifecycle.exits(now):
+            if move.to != now:
+                moves.append((move.to, " or ".join(move.by)))
+    return State(resource, row.id, field, now, values, moves)
 
 
 def _record_of(s: Attempt, resource: str) -> Row | None:
@@ -96,22 +81,19 @@ def _record_of(s: Attempt, resource: str) -> Row | None:
     return s.store.tables[TABLES[name]].open(str(ident).lower())
 
 
-def _before_the_move(s: Attempt) -> Needed | None:
+def _before_the_move(s: Attempt) -> State | None:
     """The record of the path, and the states from which it goes to the one that the request names
     or leads to.
     """
     lifecycle, wanted = s.copy.rules.lifecycles.get(s.resource or ""), s.members.get("status")
     if lifecycle is None or s.target is None:
         return None
-    values = []
-    for move in lifecycle.moves:
-        if s.operation.id in move.by and wanted in (None, move.to):
-            values.append(move.from_)
-    resource = lifecycle.resource
-    return Needed(resource, s.target, lifecycle.field, values or [str(wanted)], lifecycle)
+    moves = [move for move in lifecycle.moves if s.operation.id in move.by]
+    values = [move.from_ for move in moves if wanted in (None, move.to)] or [str(wanted)]
+    return _state_of(lifecycle.resource, s.target, lifecycle.field, values, lifecycle)
 
 
-def _similar_records(s: Attempt) -> Body | None:
+def _similar_records(s: Attempt) -> State | None:
     """The record that the path nearly names, else the newest ones."""
     table, resource, field = s.table, s.resource, "id"
     if "publicKey" in s.values:
@@ -124,23 +106,4 @@ def _similar_records(s: Attempt) -> Body | None:
     similar = nearest(ident, known)
     values = [similar] if similar else known[:_NAMED]
     values = values or ["a record of the caller, who has none"]
-    return _shown(resource, ident[:_LONGEST_ID], field, None, needed=values)
-
-
-def _shown(
-    resource: str,
-    ident: str,
-    field: str,
-    is_: object,
-    *,
-    needed: Sequence[str],
-    moves: Sequence[str] = (),
-) -> Body:
-    return {
-        "resource": resource,
-        "id": ident,
-        "field": field,
-        "is": is_,
-        "needed": needed,
-        "moves": moves,
-    }
+    return State(resource, ident[:_LONGEST_ID], field, None, values)

@@ -100,20 +100,17 @@ def _request(method: str, url: str, query: str, headers: Headers, body: bytes) -
 
 def _response(status: int, headers: Headers, body: bytes) -> Body:
     content = {"size": len(body), "mimeType": _named(headers, "content-type"), **_content(body)}
-    found = {
+    return {
         "status": status,
         "statusText": responses.get(status, ""),
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _pairs(headers),
         "content": content,
-        "redirectURL": "",
+        "redirectURL": _named(headers, "location") if 300 <= status < 400 else "",
         "headersSize": -1,
         "bodySize": len(body),
     }
-    if 300 <= status < 400:
-        found["redirectURL"] = _named(headers, "location")
-    return found
 
 
 def _pairs(headers: Headers) -> list[dict[str, str]]:

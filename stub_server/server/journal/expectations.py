@@ -11,14 +11,13 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ...contract.document import Document
-from ...contract.formats import end_of_range
 from ...contract.source import nodes
 from ...core.problem import Invalid
 from ...core.record import ABSENT, Body, Difference, differences, has_more_values, without
 from ...core.text import MOST_GLOBS, did_you_mean, glob, is_glob
 from ...engine.kept import Trace
 from ..request import CONTROL
-from .entries import body_of, brief, has_status, joined, plain
+from .entries import body_of, brief, chosen, has_status, joined, plain
 
 NEAREST = 3
 MOST_DIFFERENCES = 20  # of one request
@@ -49,20 +48,21 @@ class Expectation:
         if "header" in self._request:
             headers = self._request["header"].items()
             self._request["header"] = {name.lower(): wanted for name, wanted in headers}
-        self._since = end_of_range(body, "since")
-        self._looks_at_control = self._request.get("path", "").startswith(CONTROL)
+        looks_at_control = self._request.get("path", "").startswith(CONTROL)
         operation = self._request.get("operationId", "")
         if not _matches_any(operation, documents[""].operations):
-            self._looks_at_control |= _matches_any(operation, documents[CONTROL].operations)
+            looks_at_control |= _matches_any(operation, documents[CONTROL].operations)
+        self._compared = {"control": looks_at_control}
+        for name in body.keys() & {"commands", "since"}:
+            self._compared[name] = body[name]
 
     def judged(self, journal: Iterable[Trace]) -> Generator[None, None, Body]:
         """The report about requests, newest first; others may be served where it yields."""
         matched = list[str]()
         misses = list[tuple[bool, int, int, str, list[Difference]]]()
-        for age, trace in enumerate(journal):
+        compared = yield from chosen(journal, self._compared)
+        for age, trace in enumerate(compared):
             yield
-            if not self._counts(trace):
-                continue
             elsewhere = list(self._target(trace))
             # of one that went to another target the rest is not compared
             found = elsewhere or list(islice(self._rest(trace), MOST_DIFFERENCES))
@@ -85,14 +85,6 @@ class Expectation:
             "requests": matched[:MOST_IDS],
             "nearest": nearest,
         }
-
-    def _counts(self, trace: Trace) -> bool:
-        """Whether a request is one of those that are compared."""
-        if self._since is not None and trace.at < self._since:
-            return False
-        if trace.path.startswith(CONTROL) and not self._looks_at_control:
-            return False
-        return self._body.get("commands", False) or not trace.by_command
 
     def _target(self, trace: Trace) -> Iterator[Difference]:
         actual = {"method": trace.method, "path": trace.path}
@@ -122,8 +114,9 @@ class Expectation:
         for name, what, known in kinds:
             asked = self._request.get(name)
             if asked is not None and not _matches_any(asked, known):
-                text = f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
-                yield plain(text)
+                yield plain(
+                    f"There is no {what} {asked[:_LONGEST_NAME]}.{did_you_mean(asked, known)}"
+                )
 
     def warnings(self) -> Iterator[str]:
         """Codes of warnings, where nothing matched."""

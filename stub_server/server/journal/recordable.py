@@ -76,19 +76,13 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
         )
     ordered = _of_this_state(sandbox.journal)
     found = _since(ordered, _oldest_state(sandbox.log))
-    left_out = len(ordered) - len(found)
-    if left_out and not found:
+    found = found[recording_start(found) :]
+    if ordered and not found:
         raise _not_recordable(
-            "The state before the stored requests is no longer stored. Start the server with a"
-            " larger --history."
+            "The state before the stored requests is no longer stored, or the newest one went back"
+            " to it. Send further requests, then record."
         )
-    begun = recording_start(found)
-    if begun and begun == len(found):
-        raise _not_recordable(
-            "The newest request went back to a snapshot or request that is no longer stored. "
-            "Send further requests, then record."
-        )
-    return found[begun:], left_out + begun
+    return found, len(ordered) - len(found)
 
 
 def _since(ordered: Sequence[Trace], oldest: int) -> list[Trace]:

@@ -7,17 +7,14 @@ and the credential decides.
 
 import hmac
 import re
-from collections.abc import Mapping
-from dataclasses import replace
 from shlex import quote
 
 from ...core.problem import Forbidden
-from ...engine.kept import Trace
 from ...settings import Settings
 from ..reply import Answer, Headers
-from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Request, is_local_origin
+from ..request import ADMIN_KEY, CONTROL, CONTROL_KEY, Named, is_local_origin
 from ..server import Server
-from ..work import Target
+from ..work import Work
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 
 METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
@@ -58,10 +55,8 @@ def opens(path: str) -> bool:
     """Whether a control key is enough for a path: not for other sandboxes, imports, or addresses of
     no webhook.
     """
-    if _rotated(path) is not None:
-        return True
     subject = path.removeprefix(CONTROL).lstrip("/").partition("/")[0]
-    return subject not in _NOT_BY_CONTROL_KEY
+    return subject not in _NOT_BY_CONTROL_KEY or _rotated(path) is not None
 
 
 def _rotated(path: str) -> str | None:
@@ -70,23 +65,23 @@ def _rotated(path: str) -> str | None:
     return None if found is None else found[1]
 
 
-def is_preflight(request: Request) -> bool:
+def is_preflight(work: Work) -> bool:
     """Whether a browser asks what a page may send."""
-    headers = request.headers
-    return request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
+    headers = work.request.headers
+    return work.request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
 
 
-async def preflight(server: Server, request: Request, target: Target, trace: Trace) -> Answer:
+async def preflight(work: Work) -> Answer:
     """Answer what pages may send; whether this one may, `answer_headers` say.
 
     Raises Forbidden for a foreign page and the control surface.
     """
-    path = target.path
+    headers, path = work.request.headers, work.path
     is_guarded = path.startswith(CONTROL) and path not in OPEN_CONTROL
-    if is_guarded and not may_control(server.settings, request.headers[b"origin"]):
+    if is_guarded and not may_control(work.server.settings, headers[b"origin"]):
         raise _closed(_PAGES)
-    trace.is_kept = False
-    asked = request.headers.get(b"access-control-request-headers", _COMMON)
+    work.trace.is_kept = False
+    asked = headers.get(b"access-control-request-headers", _COMMON)
     return Answer(
         204,
         [
@@ -97,17 +92,17 @@ async def preflight(server: Server, request: Request, target: Target, trace: Tra
     )
 
 
-def answer_headers(settings: Settings, path: str, origin: bytes, trace: Trace) -> Headers:
+def answer_headers(work: Work, origin: bytes) -> Headers:
     """The headers with which a browser lets a page of this origin read the answer, credentials
     included.
 
-    There are none for a page that may not read it; the terminal shows how to allow that. `path` is
-    that in the sandbox.
+    There are none for a page that may not read it; the terminal shows how to allow that.
     """
-    if path in _READ_BY_ALL or _may_read(settings, path, origin):
+    path = work.path
+    if path in _READ_BY_ALL or _may_read(work.server.settings, path, origin):
         return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
     if not path.startswith(CONSOLE):
-        trace.refused_origin = _refused(origin)
+        work.trace.refused_origin = _refused(origin)
     return []
 
 
@@ -134,11 +129,8 @@ def may_control(settings: Settings, origin: bytes) -> bool:
     """
     if is_local_origin(origin):
         return True
-    return origin.lower() in {_origin(named) for named in settings.cors_origins}
-
-
-def _origin(named: str) -> bytes:
-    return named.rstrip("/").lower().encode()
+    named = {each.rstrip("/").lower() for each in settings.cors_origins}
+    return origin.decode("latin-1").lower() in named
 
 
 def _refused(origin: bytes) -> str:
@@ -147,14 +139,14 @@ def _refused(origin: bytes) -> str:
     return f"origin {shown} was refused, --cors-origin {quote(shown)} allows it"
 
 
-def check_access(server: Server, request: Request, target: Target) -> None:
+def check_access(work: Work) -> None:
     """Check a request to the control surface as `check_control`, unless a page may make it."""
-    path = target.path
-    if path.startswith(CONTROL) and (request.method, path) not in request.permitted:
-        check_control(server, request, path, target.sandbox.name)
+    path = work.path
+    if path.startswith(CONTROL) and (work.request.method, path) not in work.request.permitted:
+        check_control(work, path, work.sandbox.name)
 
 
-def check_control(server: Server, request: Request, path: str, sandbox: str | None) -> None:
+def check_control(work: Work, path: str, sandbox: str | None) -> None:
     """The control surface requires a key if the admin key is set, else a caller on this machine,
     and no other can call.
 
@@ -163,29 +155,34 @@ def check_control(server: Server, request: Request, path: str, sandbox: str | No
     """
     if path in OPEN_CONTROL:
         return
-    if path == AGENTS:
-        request = replace(request, headers=with_bearer_key(server, request.headers))
-    if server.guard.admin_key is None and server.settings.for_others:
+    server, headers = work.server, work.request.headers
+    admin_key, for_others = server.guard.admin_key, server.settings.for_others
+    if admin_key is None and for_others:
         raise _closed(
             "/_sandbox is closed, because other machines can reach this server. Start it with"
             " --admin-key."
         )
-    if CONTROL_KEY in request.headers:
-        _check_control_key(server, request, path, sandbox)
+    # clients of tools, and scrapers of metrics, send a key as a bearer
+    if path == AGENTS or (path == METRICS and admin_key is not None):
+        headers = with_bearer_key(server, headers)
+    if CONTROL_KEY in headers:
+        _check_control_key(work, headers[CONTROL_KEY], path, sandbox)
         return
-    is_delivery = inbox_at(request.method, path) is not None
-    is_local_delivery = is_delivery and not server.settings.for_others
-    if server.guard.admin_key is None or is_local_delivery:
-        _check_page(server, request.headers)
-        return
-    _check_admin_key(server, request, path)
+    is_delivery = inbox_at(work.request.method, path) is not None
+    if admin_key is None or (is_delivery and not for_others):
+        _check_page(server, headers)
+    elif not server.guard.knows_admin(headers.get(ADMIN_KEY)):
+        own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
+        raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
 
 
-def _check_control_key(server: Server, request: Request, path: str, sandbox: str | None) -> None:
+def _check_control_key(work: Work, given: bytes, path: str, sandbox: str | None) -> None:
     """Raises Forbidden for the key of another sandbox, and where no control key is enough."""
-    own = _control_key_of(server, _rotated(path) or sandbox)
-    if not own or not hmac.compare_digest(request.headers[CONTROL_KEY], own.encode()):
-        server.guard.count_wrong_key(request.peer)
+    server, name = work.server, _rotated(path) or sandbox
+    found = None if name is None else server.sandboxes.find(name)
+    own = "" if found is None else server.sandboxes.control_key(found.name)
+    if not own or not hmac.compare_digest(given, own.encode()):
+        server.guard.count_wrong_key(work.request.peer)
         raise _closed("X-Sandbox-Control-Key is not the control key of this sandbox.")
     if not opens(path):
         raise _closed(
@@ -193,38 +190,15 @@ def _check_control_key(server: Server, request: Request, path: str, sandbox: str
         )
 
 
-def _control_key_of(server: Server, name: str | None) -> str:
-    """The control key of a sandbox; empty where there is none of the name."""
-    found = None if name is None else server.sandboxes.find(name)
-    if found is None:
-        return ""
-    return server.sandboxes.control_key(found.name)
-
-
-def _check_admin_key(server: Server, request: Request, path: str) -> None:
-    """Raises Forbidden without the admin key. Scrapers of metrics send it as a bearer."""
-    if server.guard.knows_admin(request.headers.get(ADMIN_KEY)):
-        return
-    scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
-    if path == METRICS and scheme.lower() == b"bearer":
-        if server.guard.knows_admin(token.strip()):
-            return
-        server.guard.count_wrong_key(request.peer)
-    own = ", or the sandbox's own as X-Sandbox-Control-Key" if opens(path) else ""
-    raise _closed(f"Send the server's admin key as X-Sandbox-Admin-Key{own}.")
-
-
-def _check_page(server: Server, headers: Mapping[bytes, bytes]) -> None:
+def _check_page(server: Server, headers: Named) -> None:
     """Raises Forbidden for a page of another machine, unless the user has named its origin."""
     origin = headers.get(b"origin")
     is_named = origin is not None and may_control(server.settings, origin)
-    if not is_local_host(headers.get(b"host")):
-        raise _closed(_PAGES)
-    if is_from_elsewhere(headers) and not is_named:
+    if not is_local_host(headers.get(b"host")) or (is_from_elsewhere(headers) and not is_named):
         raise _closed(_PAGES)
 
 
-def with_bearer_key(server: Server, headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+def with_bearer_key(server: Server, headers: Named) -> Named:
     """Headers in which a bearer is the key that it is, the server's or a sandbox's: clients of
     tools send theirs so.
     """
@@ -239,7 +213,7 @@ def _closed(message: str) -> Forbidden:
     return Forbidden(message, code="admin_key_required")
 
 
-def is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
+def is_from_elsewhere(headers: Named) -> bool:
     """Whether a browser sent this for a page that is not of this machine, by Origin or
     Sec-Fetch-Site.
     """

@@ -3,8 +3,7 @@ journal, without secrets.
 """
 
 import asyncio
-import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from time import perf_counter_ns
@@ -19,14 +18,12 @@ from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
 from ...engine.kept import Trace, head_of
 from ..reply import DROPPED, Answer, HungUp, Said, hang_up, render
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Head, Request, Sent, by_name, has_body
-from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
-from ..work import Target
 from .access import VARY, answer_headers
 from .hops import HOP, Hops, Word
 from .hosts import MOST_HEADERS, inbox_at
 from .injection import Injection
-from .inside import INTERNAL, PERMITTED
+from .inside import FROM_A_PAGE
 from .selection import ABOUT_THE_SERVER
 from .time_travel import AS_OF
 from .way import Layer, Way
@@ -49,10 +46,12 @@ class RequestContext:
     def __init__(self, app: Layer, server: Server, hops: Hops | None = None) -> None:
         """`hops` recognises requests of other servers of the store."""
         self.app, self._server, self._hops = app.__call__, server, hops
-        self._sandboxes, self._persistence = server.sandboxes, server.sandboxes.persistence
+        self._persistence = server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
-        self._keeping = Keeping(server)
-        self._head_of = lru_cache(maxsize=_CACHED)(self._keeping.head_of)
+        self._redactor = Redactor(
+            server.document, server.control, own=(server.guard.admin_key, server.settings.secret)
+        )
+        self._head_of = lru_cache(maxsize=_CACHED)(self._read_head)
         self._shared = lru_cache(maxsize=_CACHED)(head_of)  # thousands of traces have few
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +59,8 @@ class RequestContext:
             await self._live(receive, send)
             return
         forwarded_for = None if self._hops is None else self._hops.take(scope)
-        way = Way(scope, receive, send, request_of(scope, self._head_of, forwarded_for))
+        request = request_of(scope, self._head_of, forwarded_for)
+        way = Way(self._server, request, scope, receive, send)
         answer: Answer | None = None
         try:
             try:
@@ -86,20 +86,18 @@ class RequestContext:
 
     async def _refusal(self, error: Exception, way: Way) -> Answer:
         """The answer of a refusal, or of a defect."""
-        if not way.has_target:
-            begin_unchosen(way, self._sandboxes)
-        target = way.target
-        trace = way.trace
-        sandbox = target.sandbox
-        has_gone = sandbox.status.is_gone and not target.was_gone  # while the request was served
+        if way.is_chosen is None:
+            way.begin_unchosen()
+        trace, sandbox = way.trace, way.sandbox
+        has_gone = sandbox.status.is_gone and way.is_chosen  # while the request was served
         if isinstance(error, NotFound) and has_gone and self._is_shared:
             error = gone()  # another server may have it
         if isinstance(error, NotFound | Unavailable) and sandbox.status.is_undone:
             error = (self._persistence.failure or undone()).again()
-        target.undo(trace)
+        way.undo()
         answer = render(error, trace, sandbox.name)
-        if trace.is_kept and not target.path.startswith(CONTROL) and sandbox.journal.keeps_bodies:
-            await _read_late(way, trace)
+        if trace.is_kept and not way.path.startswith(CONTROL) and sandbox.journal.keeps_bodies:
+            await _read_late(way)
         return answer
 
     def _damaged(self, answer: Answer, way: Way, faults: Injection) -> Answer:
@@ -114,22 +112,23 @@ class RequestContext:
             return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
         return damaged
 
-    def _send(self, answer: Answer, way: Way) -> Awaitable[None]:
+    async def _send(self, answer: Answer, way: Way) -> None:
         """Complete an answer and send it, once what it tells is stored."""
-        if answer.is_final:
-            return answer.send(way.scope, way.receive, way.send)
-        target = way.target
-        if self._is_shared and answer.status != 503 and target.path not in ABOUT_THE_SERVER:
-            self._persistence.check_lease()
-        is_unsettled = self._persistence.committing or target.sandbox.status.is_undone
-        if is_unsettled and answer.status < 500:
-            return self._send_later(answer, way)
-        self._complete(answer, way)
-        return answer.send(way.scope, way.receive, way.send)
+        if not answer.is_final:
+            if self._is_shared and answer.status != 503 and way.path not in ABOUT_THE_SERVER:
+                self._persistence.check_lease()
+            is_unsettled = self._persistence.committing or way.sandbox.status.is_undone
+            if is_unsettled and answer.status < 500:
+                await self._settled(way)
+            self._complete(answer, way)
+        await answer.send(way.scope, way.receive, way.send)
 
-    async def _send_later(self, answer: Answer, way: Way) -> None:
-        """Send an answer once what it tells is stored. Raises Unavailable where it was undone."""
-        persistence, sandbox = self._persistence, way.target.sandbox
+    async def _settled(self, way: Way) -> None:
+        """Wait until what a request has changed or read is stored.
+
+        Raises Unavailable where it was undone.
+        """
+        persistence, sandbox = self._persistence, way.sandbox
         try:
             if persistence.committing:
                 await persistence.settled(sandbox)
@@ -138,16 +137,12 @@ class RequestContext:
         except Unavailable as error:
             way.trace.lose()
             raise error.again() from None
-        self._complete(answer, way)
-        await answer.send(way.scope, way.receive, way.send)
 
     def _complete(self, answer: Answer, way: Way) -> None:
         """Add the headers of every answer."""
-        request = way.request
-        target = way.target
         trace = way.trace
-        if target.pending is not None:  # the request has not used the sandbox
-            target.undo(trace)
+        if way.pending is not None:  # the request has not used the sandbox
+            way.undo()
         headers = answer.headers
         if trace.warnings:
             listed = ", ".join(trace.warnings[:MOST_WARNINGS])
@@ -155,35 +150,34 @@ class RequestContext:
         headers.append(VARY)
         if way.limits is not None:
             headers += way.limits
-        origin = request.headers.get(b"origin")
+        origin = way.headers.get(b"origin")
         if origin is not None:
-            headers += answer_headers(self._server.settings, target.path, origin, trace)
-        if request.method == "HEAD":
-            answer.without_body()
+            headers += answer_headers(way, origin)
+        if way.request.method == "HEAD":
+            answer.body, answer.parts = b"", (b"",)
         trace.status, trace.parts = answer.status, answer.parts
         trace.sent_head = self._shared(tuple(headers))
         headers.append((b"x-request-id", trace.id.encode()))
         now = None
-        if target.is_chosen:
-            is_at_once = AS_OF not in request.headers and not target.path.startswith(CONTROL)
-            now = trace.at if is_at_once else target.sandbox.clock.now
+        if way.is_chosen:
+            is_at_once = AS_OF not in way.headers and not way.path.startswith(CONTROL)
+            now = trace.at if is_at_once else way.now
             headers.append((b"x-sandbox-now", iso(now).encode()))
         if now != trace.at:  # of others the trace has both headers as its id and instant
             trace.sent_head = head_of(headers)
 
     def _end(self, way: Way, answer: Answer | None) -> None:
         """Have the journal and the listeners learn of a request, whose answer has been sent."""
-        if not way.has_target:
-            begin_unchosen(way, self._sandboxes)
-        request = way.request
-        target = way.target
+        if way.is_chosen is None:
+            way.begin_unchosen()
         trace = way.trace
+        way.faults = None  # they would hold each other
         trace.micros = (perf_counter_ns() - trace.began) // 1000
-        if target.pending is not None or trace.status >= 400:
-            target.undo(trace)
-        if request.is_internal:
+        if way.pending is not None or trace.status >= 400:
+            way.undo()
+        if way.request.is_internal:
             return
-        self._keeping.keep(request, target, trace, answer)
+        self._keep(way, answer)
         for listener in self._server.listeners:
             listener(trace)
 
@@ -191,7 +185,7 @@ class RequestContext:
         """Start the parts of the server that work beside requests, and stop them when the
         server stops.
         """
-        server, sandboxes = self._server, self._sandboxes
+        server, sandboxes = self._server, self._server.sandboxes
         await receive()
         sandboxes.start()
         server.courier.start(sandboxes.sandboxes())
@@ -204,77 +198,17 @@ class RequestContext:
         await self._persistence.stop()
         await send({"type": "lifespan.shutdown.complete"})
 
+    # -- the journal
 
-def begin_unchosen(way: Way, sandboxes: Sandboxes) -> Trace:
-    """Begin the trace of a request for which no sandbox of this server is chosen."""
-    return way.begin(Target(sandboxes, sandboxes.default, way.request.path, is_chosen=False))
-
-
-def request_of(
-    scope: Scope, read: Callable[[Sent], Head] = by_name, forwarded_for: str | None = None
-) -> Request:
-    """What arrived. `read` reads its headers.
-
-    `forwarded_for` is the client of another server, which has sent the request on.
-    """
-    sent = tuple(scope["headers"])
-    path = _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"]
-    if path[:1] != "/":  # a target such as `*/x`: no rule about paths would see what it begins with
-        path = f"/{path}"
-    head = read(sent)
-    return Request(
-        scope["method"],
-        path,
-        scope["query_string"],
-        sent,
-        head.headers,
-        head,
-        scope.get("client") if forwarded_for is None else (forwarded_for, 0),
-        perf_counter_ns(),
-        wall_ms(),
-        forwarded_for is not None,
-        INTERNAL in scope,
-        scope.get(PERMITTED, ()),
-    )
-
-
-def _path(scope: Scope) -> str:
-    """The decoded path, in which `%2F` stays: it is a character of a segment and separates none."""
-    raw: bytes = scope["raw_path"]
-    if b"%2f" not in raw.lower():
-        return str(scope["path"])
-    return unquote(re.sub("%2f", "%252F", raw.decode("ascii"), flags=re.IGNORECASE))
-
-
-async def _read_late(way: Way, trace: Trace) -> None:
-    """Read the body of a request that was refused before anybody read it, if it comes soon.
-
-    The journal needs it to explain the refusal.
-    """
-    headers = way.request.headers
-    if has_body(headers) and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
-        with suppress(TimeoutError, Refusal):
-            async with asyncio.timeout(BODY_COMES_IN):
-                trace.body = bytes(await way.request.read(way.receive))
-
-
-class Keeping:
-    """Writes requests that have ended to the journals of their sandboxes, without secrets.
-
-    Of the control surface, what may change something is kept; an inbox itself stores
-    what it receives.
-    """
-
-    def __init__(self, server: Server) -> None:
-        self._redactor = Redactor(
-            server.document, server.control, own=(server.guard.admin_key, server.settings.secret)
-        )
-
-    def keep(self, request: Request, target: Target, trace: Trace, answer: Answer | None) -> None:
+    def _keep(self, way: Way, answer: Answer | None) -> None:
         """Take the secrets out of a trace, and write it to the journal; it has the
         answer's parts already.
+
+        Of the control surface, what may change something is kept; an inbox itself stores what it
+        receives.
         """
-        is_control = trace.is_control = target.path.startswith(CONTROL)
+        request, trace, path = way.request, way.trace, way.path
+        is_control = trace.is_control = path.startswith(CONTROL)
         has_secrets = False
         # The path alone of an operation of the API that succeeded names records, and nothing else.
         is_plain = trace.operation is not None and 200 <= trace.status < 300 and not is_control
@@ -282,19 +216,20 @@ class Keeping:
             has_secrets = self._redact_line(trace)
         # what only reads, and messages to an inbox, which has them
         changes_nothing = is_control and (
-            request.method in _READING or inbox_at(request.method, target.path) is not None
+            request.method in _READING or inbox_at(request.method, path) is not None
         )
         if changes_nothing or not trace.is_kept:
             return
-        trace.by_command = request.headers.get(b"user-agent") == _COMMAND
-        trace.is_prefixed = target.prefix != ""
+        trace.by_command = way.headers.get(b"user-agent") == _COMMAND
+        trace.is_prefixed = way.prefix != ""
         size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
-        size += len(request.headers.get(b"authorization", b""))  # the trace keeps its claims
-        if not target.sandbox.journal.keeps_bodies:
+        size += len(way.headers.get(b"authorization", b""))  # the trace keeps its claims
+        journal = way.sandbox.journal
+        if not journal.keeps_bodies:
             trace.body, trace.parts, trace.sent_head = None, None, b""
         else:
             if trace.body is not None:
-                trace.body, body_has_secrets = self._redactor.kept(trace.body, request.headers)
+                trace.body, body_has_secrets = self._redactor.kept(trace.body, way.headers)
                 has_secrets = has_secrets or body_has_secrets
                 size += len(trace.body or b"")
             if answer is not None:
@@ -304,9 +239,9 @@ class Keeping:
             if has_secrets or trace.operation in self._redactor.operations:
                 self._redact_messages(trace)
         trace.size = size
-        target.sandbox.journal.append(trace)
+        journal.append(trace)
 
-    def head_of(self, sent: Sent) -> Head:
+    def _read_head(self, sent: Sent) -> Head:
         """The headers of a request, and what is kept of them."""
         kept = head_of([(name, _WITHHELD.get(name, value)) for name, value in sent[:MOST_HEADERS]])
         has_secrets = self._redactor.suspects_line(kept.decode("latin-1"))
@@ -336,3 +271,50 @@ class Keeping:
         trace.query = redactor.query(trace.query.decode("latin-1")).encode("latin-1")
         trace.warnings = [redactor.text(warning) for warning in trace.warnings]
         return True
+
+
+def request_of(
+    scope: Scope, read: Callable[[Sent], Head] = by_name, forwarded_for: str | None = None
+) -> Request:
+    """What arrived. `read` reads its headers.
+
+    `forwarded_for` is the client of another server, which has sent the request on.
+    """
+    sent = tuple(scope["headers"])
+    path = _path(scope) if b"%" in (scope.get("raw_path") or b"") else scope["path"]
+    if path[:1] != "/":  # a target such as `*/x`: no rule about paths would see what it begins with
+        path = f"/{path}"
+    head = read(sent)
+    return Request(
+        scope["method"],
+        path,
+        scope["query_string"],
+        sent,
+        head.headers,
+        head,
+        scope.get("client") if forwarded_for is None else (forwarded_for, 0),
+        perf_counter_ns(),
+        wall_ms(),
+        forwarded_for is not None,
+        *scope.get(FROM_A_PAGE, ()),
+    )
+
+
+def _path(scope: Scope) -> str:
+    """The decoded path, in which `%2F` stays: it is a character of a segment and separates none."""
+    raw: bytes = scope["raw_path"]
+    if b"%2f" not in raw.lower():
+        return str(scope["path"])
+    return unquote(raw.decode("ascii").replace("%2f", "%252F").replace("%2F", "%252F"))
+
+
+async def _read_late(way: Way) -> None:
+    """Read the body of a request that was refused before anybody read it, if it comes soon.
+
+    The journal needs it to explain the refusal.
+    """
+    headers, trace = way.headers, way.trace
+    if has_body(headers) and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
+        with suppress(TimeoutError, Refusal):
+            async with asyncio.timeout(BODY_COMES_IN):
+                trace.body = await way.read()

@@ -1,7 +1,5 @@
 """What ends the way of a request: Dispatch."""
 
-import re
-from collections.abc import Awaitable
 from functools import partial
 from time import perf_counter_ns
 
@@ -9,18 +7,15 @@ from ...contract.schema import ContractViolation
 from ...core.problem import Conflict, NotBuilt, Unavailable
 from ...domain.lifecycle import duplicate
 from ...engine.tables.specs import UniqueViolation
-from ..reply import Answer, Streamed
+from ..reply import Answer, Answering, Streamed
 from ..request import CONTROL_KEY
-from ..server import Server
-from ..work import Work
 from .access import check_access
-from .idempotency import HEADER, Repeatable
-from .security import Gate
+from .idempotency import HEADER, Once
+from .security import admit
 from .time_travel import AS_OF, Past, check_past
-from .way import Arguments, Way
+from .way import Way
 
 _ROTATES = "rotateSandbox"
-_MEMBER = re.compile(r"[.\[]")
 
 
 class Dispatch:
@@ -32,26 +27,26 @@ class Dispatch:
     that was saved for an Idempotency-Key.
     """
 
-    def __init__(self, server: Server) -> None:
-        self._server, self._past, self._gate = server, Past(server), Gate(server)
+    def __init__(self) -> None:
+        self._past = Past()
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         faults = way.faults
         if faults is None or faults.effect is not None:
             return self._execute(way)
-        return faults(partial(self._execute, way), faults.of_body(way.arguments.body))
+        return faults.with_body(way.body, partial(self._execute, way))
 
-    def _execute(self, way: Way) -> Awaitable[Answer]:
+    def _execute(self, way: Way) -> Answering:
         """Execute a request in the present. Others were served while its body arrived."""
-        target, trace, sandbox = way.target, way.trace, way.target.sandbox
-        if target.pending is not None or AS_OF in way.request.headers:
+        trace, sandbox = way.trace, way.sandbox
+        if way.pending is not None or AS_OF in way.headers:
             return self._elsewhere(way)
         if (
             sandbox.log.number != trace.before
-            or sandbox.origin.generation != target.generation
-            or CONTROL_KEY in way.request.headers  # it may be that of another sandbox
+            or sandbox.origin.generation != way.generation
+            or CONTROL_KEY in way.headers  # it may be that of another sandbox
         ):
-            self._check_again(way)
+            _check_again(way)
         trace.at, trace.before = sandbox.clock.now, sandbox.log.number
         return self._handle(way)
 
@@ -61,90 +56,84 @@ class Dispatch:
         Raises Unavailable if another request has created the sandbox, without the merchant of this
         one.
         """
-        request, target, trace, caller = way.request, way.target, way.trace, way.caller
-        if AS_OF in request.headers:
-            check_past(request.method, trace.path, is_control=way.endpoint.base != "")
-            past = await self._past.of(target.sandbox, request.headers[AS_OF].decode("latin-1"))
-            self._check_again(way)
-            target.move_to(past)
-            await target.create(trace)
+        if AS_OF in way.headers:
+            check_past(way.request.method, way.trace.path, is_control=way.endpoint.base != "")
+            past = await self._past.of(way)
+            _check_again(way)
+            way.move_to(past)
+            await way.create()
             return await self._handle(way)
-        await target.create(trace)
-        if caller is not None and caller.identity.merchant_id not in target.sandbox.stores:
-            message = "The sandbox has just been created. Send the request again."
-            raise Unavailable(message, headers={"Retry-After": "0"})
+        await way.create()
+        caller = way.caller
+        if caller is not None and caller.identity.merchant_id not in way.sandbox.stores:
+            raise Unavailable(
+                "The sandbox has just been created. Send the request again.",
+                headers={"Retry-After": "0"},
+            )
         return await self._execute(way)
 
-    def _check_again(self, way: Way) -> None:
-        """Check a credential that may have ended while the request waited, or its body came.
-
-        Raises Unauthenticated, Forbidden.
-        """
-        if way.endpoint.security:
-            way.caller = self._gate.admit(way.endpoint.operation, way, again=True)
-        check_access(self._server, way.request, way.target)
-
-    def _handle(self, way: Way) -> Awaitable[Answer]:
-        request, target, caller = way.request, way.target, way.caller
-        sandbox = target.sandbox
-        if caller is None:
-            store = sandbox.store
+    def _handle(self, way: Way) -> Answering:
+        if way.caller is None:
+            way.store = way.sandbox.store
         else:  # the past may not have this merchant
-            merchant_id = caller.identity.merchant_id
-            store = sandbox.stores.get(merchant_id) or sandbox.store_of(merchant_id)
-        work = Work(
-            self._server,
-            request,
-            target,
-            way.trace,
-            sandbox,
-            store,
-            caller,
-            way.arguments.upload,
-            way.scope,
-        )
-        if HEADER in request.headers and way.endpoint.operation.takes_key:
-            return self._once(way, work)
-        return self._perform(way, work)
+            way.store = way.sandbox.store_of(way.caller.identity.merchant_id)
+        if HEADER in way.headers and way.endpoint.operation.takes_key:
+            return self._once(way)
+        return _perform(way)
 
-    async def _once(self, way: Way, work: Work) -> Answer:
+    async def _once(self, way: Way) -> Answer:
         """Execute a request that is repeated with its Idempotency-Key once, and answer with the
         saved reply.
         """
-        repeatable = Repeatable(work, way.arguments.body, way.request.headers[HEADER])
-        earlier = repeatable.earlier()
+        once = Once.of(way, way.body)
+        earlier = once.earlier(way)
         if earlier is not None:
             way.trace.respond_at = perf_counter_ns()
             return earlier
-        with repeatable.running():
-            return await self._perform(way, work, repeatable)
-
-    async def _perform(self, way: Way, work: Work, repeatable: Repeatable | None = None) -> Answer:
-        endpoint, arguments, trace = way.endpoint, way.arguments, way.trace
-        trace.rule_at = perf_counter_ns()
+        in_progress = way.sandbox.status.in_progress
+        in_progress.add(once.key)
         try:
-            replied = endpoint.handler(work, *arguments.ids, **arguments.named)
-            reply = endpoint.reply((await replied) if endpoint.is_async else replied)
-            # what it tells may be of the next generation; a rotation ends its own key
-            if CONTROL_KEY in way.request.headers and endpoint.operation.id != _ROTATES:
-                check_access(self._server, way.request, way.target)
-            trace.respond_at = perf_counter_ns()
-            if (reply.status, reply.shape) not in endpoint.proved:
-                endpoint.check(reply)
-            if isinstance(reply, Streamed):
-                return reply
-            reply.body = b"".join(reply.parts)
-            # A refusal is not saved: it can be tried again.
-            saved = None if repeatable is None or reply.status >= 300 else repeatable.saved(reply)
-            reply.complete()
-            if saved is not None or work.drafted is not None:
-                work.commit(saved)
+            return await _perform(way, once)
+        finally:
+            in_progress.discard(once.key)
+
+
+def _check_again(way: Way) -> None:
+    """Check a credential that may have ended while the request waited, or its body came.
+
+    Raises Unauthenticated, Forbidden.
+    """
+    if way.endpoint.security:
+        admit(way, again=True)
+    check_access(way)
+
+
+async def _perform(way: Way, once: Once | None = None) -> Answer:
+    endpoint, trace = way.endpoint, way.trace
+    trace.rule_at = perf_counter_ns()
+    try:
+        replied = endpoint.handler(way, *way.values, **way.named)
+        reply = endpoint.reply((await replied) if endpoint.is_async else replied)
+        # what it tells may be of the next generation; a rotation ends its own key
+        if CONTROL_KEY in way.headers and endpoint.operation.id != _ROTATES:
+            check_access(way)
+        trace.respond_at = perf_counter_ns()
+        if (reply.status, reply.shape) not in endpoint.proved:
+            endpoint.check(reply)
+        if isinstance(reply, Streamed):
             return reply
-        except Conflict as conflict:
-            _locate(conflict, arguments)
-            raise
-        except (ContractViolation, UniqueViolation) as error:
-            raise _refusal_of(error, way) from None
+        reply.body = b"".join(reply.parts)
+        # A refusal is not saved: it can be tried again.
+        saved = None if once is None or reply.status >= 300 else once.saved(way, reply)
+        reply.complete()
+        if saved is not None or way.drafted is not None:
+            way.commit(saved)
+        return reply
+    except Conflict as conflict:
+        _locate(conflict, way)
+        raise
+    except (ContractViolation, UniqueViolation) as error:
+        raise _refusal_of(error, way) from None
 
 
 def _refusal_of(error: ContractViolation | UniqueViolation, way: Way) -> Exception:
@@ -156,23 +145,23 @@ def _refusal_of(error: ContractViolation | UniqueViolation, way: Way) -> Excepti
         key = error.key
         if key is not None and key.code is not None:
             refusal = duplicate(error.schema, key, error.value)
-            _locate(refusal, way.arguments)
+            _locate(refusal, way)
             return refusal
     if way.endpoint.shipped is None:
         return error
     return NotBuilt(f"The overlays allow this request, but not its result: {error}")
 
 
-def _locate(conflict: Conflict, arguments: Arguments) -> None:
+def _locate(conflict: Conflict, way: Way) -> None:
     """Details about what the request did not send, such as a status, are about the record that the
     path names.
     """
-    if not arguments.ids:
+    if not way.values:
         return
-    sent = arguments.body if isinstance(arguments.body, dict) else {}
+    sent = way.body if isinstance(way.body, dict) else {}
     details = []
     for each in conflict.details:
-        if each["in"] == "body" and _MEMBER.split(each["field"])[0] not in sent:
+        if each["in"] == "body" and each["field"].replace("[", ".").partition(".")[0] not in sent:
             each = each | {"in": "path"}
         details.append(each)
     conflict.details = tuple(details)

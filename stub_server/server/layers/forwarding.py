@@ -5,19 +5,17 @@ Only a server that shares its store imports this module: importing httpcore2 tak
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
-from contextlib import ExitStack, aclosing
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, aclosing, suppress
 from functools import partial
 
 import httpcore2
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.problem import BadRequest, Refusal, Unavailable
-from ...engine.kept import Trace
-from ..reply import Answer, Forwarded, Passage, hang_up, left
+from ..reply import Answer, Answering, Forwarded, Passage, hang_up, left
 from ..request import OF_CONNECTIONS, has_body
-from ..server import Server, Waiting
-from .context import begin_unchosen
+from ..server import Waiting
 from .hops import HOP, Hops, NotThere, Word, target_of
 from .way import Holder, Layer, Way
 
@@ -45,49 +43,42 @@ LOST = (
 class Forwarding:
     """Sends a request to the server that has its sandbox, and sends the answer on as it comes."""
 
-    def __init__(self, app: Layer, server: Server, hops: Hops) -> None:
-        self.app, self._server, self._hops = app.__call__, server, hops
+    def __init__(self, app: Layer, hops: Hops) -> None:
+        self.app, self._hops = app.__call__, hops
         self._pool = httpcore2.AsyncConnectionPool(
             max_connections=None, max_keepalive_connections=KEPT, keepalive_expiry=KEPT_FOR
         )
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         request = way.request
         if HOP in request.headers:
-            message = f"{HOP.decode()} is a header between servers. Leave it out."
-            raise BadRequest(message)
-        holder = way.holder
-        if request.is_hop and self._server.closing.is_set():
-            self._begin(way)
+            raise BadRequest(f"{HOP.decode()} is a header between servers. Leave it out.")
+        if request.is_hop and way.server.closing.is_set():
+            way.begin_unchosen().is_kept = False
             raise NotThere(way.receive, self._hops.said[Word.STOPPING])
-        if holder is None:
+        if way.holder is None:
             return self.app(way)
-        return self._forward(holder, way)
-
-    def _begin(self, way: Way, name: str = "") -> Trace:
-        """The trace of a request that another server journals, which has the sandbox `name`."""
-        trace = begin_unchosen(way, self._server.sandboxes)
-        trace.is_kept = False
-        trace.sandbox = name or trace.sandbox
-        return trace
+        return self._forward(way.holder, way)
 
     async def _forward(self, holder: Holder, way: Way) -> Answer:
-        """Send the request on and its answer back: what is left to be sent is the end of it.
+        """Send the request on and its answer back: what is left to be sent is the end of it. The
+        other server has it in its journal.
 
         Raises NotThere, Unavailable, Limited, BadRequest.
         """
-        request, trace = way.request, self._begin(way, holder.sandbox)
+        request, trace = way.request, way.begin_unchosen()
+        trace.is_kept, trace.sandbox = False, holder.sandbox
         if request.is_hop:
             raise NotThere(way.receive, self._hops.said[Word.ELSEWHERE])
         if self._hops.avoids(holder.address):
             raise NotThere(way.receive)
-        client = Client(way.receive, self._server.waiting)
+        client = Client(way.receive, way.server.waiting)
         try:
             with client.place:
                 if not has_body(request.headers):  # it is whole when its head is sent
                     client.wait()
                 forwarded = self._request(way, holder, client)
-                return Forwarded(await self._exchange(holder, trace, forwarded, client, way.send))
+                return Forwarded(await self._exchange(holder, way, forwarded, client))
         except httpcore2.LocalProtocolError as error:  # such as HTTP/1.0 without a Host
             raise BadRequest(
                 f"The server that has this sandbox cannot be asked this: {error}."
@@ -114,22 +105,22 @@ class Forwarding:
         )
 
     async def _exchange(
-        self, holder: Holder, trace: Trace, request: httpcore2.Request, client: "Client", send: Send
+        self, holder: Holder, way: Way, request: httpcore2.Request, client: "Client"
     ) -> Passage:
         """What sends the end of the answer, once the rest has been sent on.
 
         Raises NotThere, and those of `LOST`.
         """
         async with asyncio.timeout(None) as limit:
-            supervising = asyncio.create_task(self._supervise(holder, client, limit))
+            supervising = asyncio.create_task(_supervise(holder, way, client, limit))
             try:
                 async with aclosing(await self._pool.handle_async_request(request)) as answer:
-                    return await self._pass_back(holder, trace, answer, client, send)
+                    return await self._pass_back(holder, way, answer, client)
             finally:
                 supervising.cancel()
 
     async def _pass_back(
-        self, holder: Holder, trace: Trace, answer: httpcore2.Response, client: "Client", send: Send
+        self, holder: Holder, way: Way, answer: httpcore2.Response, client: "Client"
     ) -> Passage:
         headers = [(name.lower(), value) for name, value in answer.headers]
         word = self._hops.words.get(dict(headers).get(HOP, b""))
@@ -139,35 +130,30 @@ class Forwarding:
             self._hops.avoid(holder.address)
         if word is not None:
             raise NotThere(client.again)
-        trace.status = answer.status
+        way.trace.status = answer.status
         if b"content-length" in dict(headers):  # a stream has none
             client.place.close()
         headers = [header for header in headers if header[0] not in _OF_ANSWERS]
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await way.send({"type": "http.response.start", "status": answer.status, "headers": headers})
         async for piece in answer.aiter_stream():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await way.send({"type": "http.response.body", "body": piece, "more_body": True})
         return _end
 
-    async def _supervise(self, holder: Holder, client: "Client", limit: asyncio.Timeout) -> None:
-        """End the exchange when the client has left, or the other server does not have the sandbox
-        any more.
-        """
-        while True:
-            try:
-                async with asyncio.timeout(LOOKS):
-                    await client.leaves()
-                break
-            except TimeoutError:
-                if not await self._has_sandbox(holder):
-                    break
-        limit.reschedule(0)
 
-    async def _has_sandbox(self, holder: Holder) -> bool:
-        """Whether the other server still has the sandbox, as far as the store can say."""
+async def _supervise(holder: Holder, way: Way, client: "Client", limit: asyncio.Timeout) -> None:
+    """End the exchange when the client has left, or the other server does not have the sandbox any
+    more.
+    """
+    while True:
         try:
-            return await self._server.sandboxes.locate(holder.sandbox) == holder.address
-        except Refusal:
-            return True
+            async with asyncio.timeout(LOOKS):
+                await client.leaves()
+            break
+        except TimeoutError:
+            with suppress(Refusal):  # the store may not say
+                if await way.sandboxes.locate(holder.sandbox) != holder.address:
+                    break
+    limit.reschedule(0)
 
 
 class Client:

@@ -5,15 +5,14 @@ With DNS rebinding, a foreign page whose host name resolves to this machine is s
 server. Only the Host header, which holds the foreign name, shows it.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 
 from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
-from ..reply import Answer, Pairs
-from ..request import ADMIN_KEY, CONTROL, Request
-from ..server import Server
+from ..reply import Answering, Pairs
+from ..request import ADMIN_KEY, CONTROL
 from .way import Layer, Way
 
 # Headers that decide what happens. Of two, this server and a proxy before it might each believe
@@ -61,12 +60,10 @@ class Hosts:
 
 def _repeated(sent: Pairs) -> str | None:
     """The header that was sent more than once and must not be."""
-    met = set[bytes]()
-    for name, _ in sent:
-        if name in met:
+    names = [name for name, _ in sent]
+    for name in names:
+        if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1:
             return name.decode("latin-1").title()
-        if name in _ONCE or name.startswith(b"x-sandbox"):
-            met.add(name)
     return None
 
 
@@ -78,73 +75,60 @@ class HostPolicy:
     answer them otherwise.
     """
 
-    def __init__(self, app: Layer, server: Server, hosts: Hosts) -> None:
-        self.app, self._server, self._hosts = app.__call__, server, hosts
+    def __init__(self, app: Layer, hosts: Hosts) -> None:
+        self.app, self._hosts = app.__call__, hosts
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
-        request = way.request
-        headers = request.headers
-        if len(request.sent) > MOST_HEADERS or request.query.count(b"&") >= MOST_QUERY_MEMBERS:
-            raise _too_many_parts(request)
+        request, headers = way.request, way.headers
+        if len(request.sent) > MOST_HEADERS:
+            raise Refusal(
+                f"The request has more than {MOST_HEADERS} headers, the most that is read.",
+                status=431,
+                code="headers_too_large",
+            )
+        if request.query.count(b"&") >= MOST_QUERY_MEMBERS:
+            raise Refusal(
+                f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read.",
+                status=414,
+                code="uri_too_long",
+            )
         if way.scope["http_version"] == "1.1" and b"host" not in headers:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
-            self._check_headers(request)
-        if (
-            not self._hosts.admits(headers.get(b"host"))
-            and without_prefix(request.path) not in OPEN_CONTROL
-        ):
+            _check_headers(way)
+        if not self._hosts.admits(headers.get(b"host")) and way.path not in OPEN_CONTROL:
             raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
         return self.app(way)
 
-    def _check_headers(self, request: Request) -> None:
-        """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong
-        admin key, and Forbidden for a delivery.
-        """
-        headers, path = request.headers, without_prefix(request.path)
-        repeated = _repeated(request.sent)
-        if repeated is not None:
-            raise BadRequest(f"The request has more than one {repeated} header. Send one.")
-        if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
-            raise NotBuilt(
-                "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
-            )
-        if headers.get(b"upgrade", b"").lower() == b"websocket":
-            prefix = request.path.removesuffix(path)
-            stream = f"GET {prefix}{CONTROL}/stream sends events as they happen."
-            raise BadRequest(f"WebSockets are not supported. Send a plain HTTP request. {stream}")
-        given, server = headers.get(ADMIN_KEY), self._server
-        if (
-            given is not None
-            and server.guard.admin_key is not None
-            and not server.guard.knows_admin(given)
-        ):
-            server.guard.count_wrong_key(request.peer)
-        # A webhook's delivery could change something here, or cause more deliveries.
-        if DELIVERY in headers and inbox_at(request.method, path) is None:
-            message = (
-                "Webhook deliveries to this server are for inboxes only:"
-                f" /s/SANDBOX{CONTROL}/inbox/NAME."
-            )
-            raise Forbidden(message, code="delivery_not_allowed")
 
-
-def _too_many_parts(request: Request) -> Refusal:
-    """A 431 or a 414."""
-    if len(request.sent) > MOST_HEADERS:
-        message = f"The request has more than {MOST_HEADERS} headers, the most that is read."
-        return Refusal(message, status=431, code="headers_too_large")
-    message = f"The query has more than {MOST_QUERY_MEMBERS:,} members, the most that is read."
-    return Refusal(message, status=414, code="uri_too_long")
-
-
-def without_prefix(path: str) -> str:
-    """A path without the `/s/{name}` of a sandbox."""
-    if not path.startswith("/s/"):
-        return path
-    _, slash, rest = path[3:].partition("/")
-    return slash + rest
+def _check_headers(way: Way) -> None:
+    """Raises BadRequest and NotBuilt for what proxies may read otherwise, Limited for a wrong
+    admin key, and Forbidden for a delivery.
+    """
+    request, headers = way.request, way.headers
+    repeated = _repeated(request.sent)
+    if repeated is not None:
+        raise BadRequest(f"The request has more than one {repeated} header. Send one.")
+    if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
+        raise NotBuilt(
+            "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."
+        )
+    if headers.get(b"upgrade", b"").lower() == b"websocket":
+        raise BadRequest(
+            "WebSockets are not supported. Send a plain HTTP request."
+            f" GET {way.prefix}{CONTROL}/stream sends events as they happen."
+        )
+    given, guard = headers.get(ADMIN_KEY), way.server.guard
+    if given is not None and guard.admin_key is not None and not guard.knows_admin(given):
+        guard.count_wrong_key(request.peer)
+    # A webhook's delivery could change something here, or cause more deliveries.
+    if DELIVERY in headers and inbox_at(request.method, way.path) is None:
+        raise Forbidden(
+            "Webhook deliveries to this server are for inboxes only:"
+            f" /s/SANDBOX{CONTROL}/inbox/NAME.",
+            code="delivery_not_allowed",
+        )
 
 
 def inbox_at(method: str, path: str) -> str | None:

@@ -1,8 +1,7 @@
 """A request with an Idempotency-Key: it is executed once, and its reply is saved."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
+from typing import NamedTuple
 
 import orjson
 
@@ -16,56 +15,50 @@ HEADER = b"idempotency-key"
 REPLAYED = (b"idempotent-replayed", b"true")
 
 
-class Repeatable:
-    """One such request."""
+class Once(NamedTuple):
+    """What tells such a request from others, and from another one with its key."""
 
-    def __init__(self, work: Work, body: object, header: bytes) -> None:
-        """`header` has the key."""
-        self._work = work
-        self._key, self._fingerprint = _key_of(work, header), _fingerprint(work, body)
+    key: ReplyKey
+    fingerprint: bytes
 
-    def earlier(self) -> Answer | None:
+    @classmethod
+    def of(cls, work: Work, body: object) -> "Once":
+        """That of a request.
+
+        A quoted key and a bare one are the same.
+        """
+        text = work.request.headers[HEADER].decode("latin-1")
+        if len(text) > 2 and text[0] == text[-1] == '"':
+            text = text[1:-1]
+        key = work.store.merchant.id, work.request.method, work.trace.path, text
+        return cls(key, _fingerprint(work, body))
+
+    def earlier(self, work: Work) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
-        sandbox = self._work.sandbox
-        if self._key in sandbox.status.in_progress:
+        if self.key in work.sandbox.status.in_progress:
             message = "The first request with this key is still running. Retry soon."
-            raise Conflict.at("Idempotency-Key", message, "idempotency_in_progress", where="header")
-        saved = sandbox.replies.get(self._key, self._work.now)
+            raise _conflict(message, "idempotency_in_progress")
+        saved = work.sandbox.replies.get(self.key, work.now)
         if saved is None:
             return None
-        if saved.fingerprint != self._fingerprint:
-            message = (
+        if saved.fingerprint != self.fingerprint:
+            raise _conflict(
                 "This key was used with another body, or by a caller with other rights. Use a new"
-                " key."
+                " key.",
+                "idempotency_key_reused",
             )
-            raise Conflict.at("Idempotency-Key", message, "idempotency_key_reused", where="header")
         reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
         reply.body = saved.body
         reply.complete()
         return reply
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Within it, a second request with the key is refused."""
-        in_progress = self._work.sandbox.status.in_progress
-        in_progress.add(self._key)
-        try:
-            yield
-        finally:
-            in_progress.discard(self._key)
-
-    def saved(self, reply: Reply) -> Saved:
+    def saved(self, work: Work, reply: Reply) -> Saved:
         """A reply, whose body is joined, as it is saved: for 24 hours of the sandbox's clock."""
-        expires, headers = self._work.now + DAY, tuple(reply.headers)
-        return Saved(self._key, self._fingerprint, expires, reply.status, reply.body, headers)
+        return Saved(*self, work.now + DAY, reply.status, reply.body, tuple(reply.headers))
 
 
-def _key_of(work: Work, header: bytes) -> ReplyKey:
-    """Merchant, method, path and key of a request; a quoted key and a bare one are the same."""
-    text = header.decode("latin-1")
-    if len(text) > 2 and text[0] == text[-1] == '"':
-        text = text[1:-1]
-    return work.store.merchant.id, work.request.method, work.trace.path, text
+def _conflict(message: str, code: str) -> Conflict:
+    return Conflict.at("Idempotency-Key", message, code, where="header")
 
 
 def _fingerprint(work: Work, body: object) -> bytes:
@@ -80,5 +73,4 @@ def _fingerprint(work: Work, body: object) -> bytes:
     if caller is not None:
         projects = None if caller.projects is None else sorted(caller.projects)
         rights = [sorted(caller.scopes), projects]
-    parts = (canonical, work.request.query, orjson.dumps(rights))
-    return sha256(b"\x00".join(parts)).digest()
+    return sha256(b"\x00".join((canonical, work.request.query, orjson.dumps(rights)))).digest()

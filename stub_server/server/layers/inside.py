@@ -13,11 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..reply import Forwarded, HungUp
 from ..work import Work
 
-# in the scope of a request that this server itself sends to show a page
-INTERNAL = "stub_server.internal"
-PERMITTED = "stub_server.permitted"
-"""In the same: pairs of method and path of the control surface that the page may request
-without a key.
+FROM_A_PAGE = "stub_server.from_a_page"
+"""In the scope of a request that this server itself sends to show a page: whether it only reads,
+and pairs of method and path of the control surface that the page may request without a key.
 """
 
 
@@ -73,36 +71,36 @@ async def ask(
 
     `permitted` are methods and paths of the control surface that need no key.
     """
-    parts: list[bytes] = []
-    head: list[Message] = []
+    sent: list[Message] = []
     has_asked = asyncio.Event()
 
     async def receive() -> Message:
         if has_asked.is_set():  # the whole request has been received
             await asyncio.Event().wait()
         has_asked.set()
-        return {"type": "http.request", "body": question.body, "more_body": False}
+        return {"type": "http.request", "body": question.body}
 
     async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            head.append(message)
-        else:
-            parts.append(message.get("body", b""))
+        sent.append(message)
 
     try:
-        await app({**scope_of(prefix, question, peer), PERMITTED: permitted}, receive, send)
+        await app(scope_of(prefix, question, peer, permitted), receive, send)
     except HungUp:
         return Reply(0, {}, b"")
-    headers = {
-        name.decode("latin-1"): value.decode("latin-1") for name, value in head[0]["headers"]
-    }
-    return Reply(head[0]["status"], headers, b"".join(parts))
+    head, *parts = sent
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head["headers"]}
+    return Reply(head["status"], headers, b"".join(part.get("body", b"") for part in parts))
 
 
-def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> Scope:
+def scope_of(
+    prefix: str,
+    question: Question,
+    peer: tuple[str, int] | None,
+    permitted: Collection[tuple[str, str]] = (),
+) -> Scope:
     """The scope of a request that this server makes itself."""
     path = prefix + question.path
-    scope: Scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
@@ -120,10 +118,8 @@ def scope_of(prefix: str, question: Question, peer: tuple[str, int] | None) -> S
         "server": None,
         "extensions": {},
         "state": {},
+        FROM_A_PAGE: (question.is_internal, permitted),
     }
-    if question.is_internal:
-        scope[INTERNAL] = True
-    return scope
 
 
 def relay(work: Work, app: ASGIApp, question: Question) -> Forwarded:

@@ -3,7 +3,7 @@ contract, the console, inboxes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -12,9 +12,8 @@ from ...core.problem import NotFound, Refusal
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
-from ..reply import Answer, Headers, not_allowed, options
-from ..request import CONTROL, Request
-from ..server import Server
+from ..reply import Answer, Answering, Headers, not_allowed, options
+from ..request import CONTROL
 from ..work import Work
 from .access import AGENTS, CONSOLE, check_access, is_preflight, preflight
 from .hosts import inbox_at
@@ -30,7 +29,7 @@ _LONGEST = 1_024  # characters of a page's path: each of its links has one `../`
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
 ALLOW_FORMS = "GET, HEAD, POST, OPTIONS"
-Page = Callable[[Work], Awaitable[Answer]]
+Page = Callable[[Work], Answering]
 """What a path answers. It raises refusals. The body of a form is the upload of its work."""
 
 
@@ -42,7 +41,6 @@ class Pages:
     def __init__(
         self,
         app: Layer,
-        server: Server,
         *,
         pages: Mapping[str, Page],
         console: Page,
@@ -54,34 +52,34 @@ class Pages:
 
         `agents` answers their tools.
         """
-        self.app, self._server = app.__call__, server
+        self.app = app.__call__
         self._pages, self._console, self._agents = pages, console, agents
         self._most = most
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
-        request = way.request
-        target = way.target
-        if is_preflight(request):
-            return preflight(self._server, request, target, way.trace)
-        if target.path.startswith(_OF_THE_API):
+    def __call__(self, way: Way) -> Answering:
+        path = way.path
+        if is_preflight(way):
+            return preflight(way)
+        if path.startswith(_OF_THE_API):
             return self.app(way)
-        if target.path.startswith(CONTROL):
-            check_access(self._server, request, target)
-        return self._answer(target.path, way)
+        if path.startswith(CONTROL):
+            check_access(way)
+        return self._answer(path, way)
 
-    def _answer(self, path: str, way: Way) -> Awaitable[Answer]:
+    def _answer(self, path: str, way: Way) -> Answering:
+        way.store = way.sandbox.store
         page = self._pages.get(path)
         if page is not None:
-            return _show(page, self._work(way), ALLOW)
+            return _show(page, way, ALLOW)
         if path == AGENTS:
             way.trace.is_kept = False
-            return self._agents(self._work(way))
+            return self._agents(way)
         if path.startswith(_BELOW):
             if not path.startswith(INBOX):
                 return self._show_console(way)
             name = inbox_at(way.request.method, path)
             if name is not None:
-                return self._take_delivery(name, way)
+                return _take_delivery(name, way)
         if _browses(way):
             return self._answer_browser(way)
         return self.app(way)
@@ -95,51 +93,46 @@ class Pages:
                 raise
         return await self._show_console(way)
 
-    def _work(self, way: Way, body: bytes = b"") -> Work:
-        target, sandbox = way.target, way.target.sandbox
-        return Work(
-            self._server, way.request, target, way.trace, sandbox, sandbox.store, upload=body
-        )
-
     async def _show_console(self, way: Way) -> Answer:
-        request = way.request
-        work, path = self._work(way), way.target.path
-        if len(path) > _LONGEST:
+        if len(way.path) > _LONGEST:
             raise NotFound("There is no such page.", code="route_not_found")
-        if not path.startswith(CONSOLE):
-            return await _show(self._console, work, ALLOW)
-        if request.method == "POST":
-            work.trace.is_kept = False
-            body = bytes(await request.read(way.receive, self._most(work)))
-            _check_fields(request, body)
-            work = self._work(way, body)
-        return await _show(self._console, work, ALLOW_FORMS)
+        if not way.path.startswith(CONSOLE):
+            return await _show(self._console, way, ALLOW)
+        if way.request.method == "POST":
+            way.trace.is_kept = False
+            way.upload = await way.read(self._most(way))
+            is_plain = way.headers.get(b"content-type", b"").lower().startswith(_FORM)
+            if is_plain and way.upload.count(b"&") >= MOST_FIELDS:
+                raise Refusal(
+                    f"The form has more than {MOST_FIELDS:,} fields, the most that is read.",
+                    status=413,
+                    code="payload_too_large",
+                )
+        return await _show(self._console, way, ALLOW_FORMS)
 
-    async def _take_delivery(self, name: str, way: Way) -> Answer:
-        """Put a request into the inbox of this name. It has no operation: senders decide what they
-        post.
 
-        Raises NotFound.
-        """
-        if is_name(name) is None:
-            raise NotFound(
-                "The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and ."
-            )
-        request = way.request
-        target = way.target
-        body = bytes(await request.read(way.receive))
-        check_access(self._server, request, target)  # its key may have ended meanwhile
-        await target.create(way.trace)
-        sent = joined(
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.sent
+async def _take_delivery(name: str, way: Way) -> Answer:
+    """Put a request into the inbox of this name. It has no operation: senders decide what they
+    post.
+
+    Raises NotFound.
+    """
+    if is_name(name) is None:
+        raise NotFound(
+            "The name of an inbox has 1 to 63 of the characters A-Z, a-z, 0-9, -, _ and ."
         )
-        inbox = self._work(way).entry.inbox
-        message = inbox.receive(target.sandbox, name, sent, body, wall_ms())
-        delay = message.answer.delay_ms
-        if delay:
-            with self._server.waiting.take(target.sandbox.name):
-                await asyncio.sleep(delay / 1000)
-        return _answer_to(message)
+    body = await way.read()
+    check_access(way)  # its key may have ended meanwhile
+    await way.create()
+    sent = joined(
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in way.request.sent
+    )
+    message = way.entry.inbox.receive(way.sandbox, name, sent, body, wall_ms())
+    delay = message.answer.delay_ms
+    if delay:
+        with way.waiting():
+            await asyncio.sleep(delay / 1000)
+    return _answer_to(message)
 
 
 def _answer_to(message: Message) -> Answer:
@@ -160,10 +153,9 @@ def _browses(way: Way) -> bool:
     """Whether a browser, which accepts pages, opens a path that is none of the API and the
     controls.
     """
-    request = way.request
-    if request.method not in ("GET", "HEAD") or way.target.path.startswith(_OF_THE_CONTROLS):
+    if way.request.method not in ("GET", "HEAD") or way.path.startswith(_OF_THE_CONTROLS):
         return False
-    return b"text/html" in request.headers.get(b"accept", b"")
+    return b"text/html" in way.headers.get(b"accept", b"")
 
 
 async def _show(page: Page, work: Work, allow: str) -> Answer:
@@ -174,11 +166,3 @@ async def _show(page: Page, work: Work, allow: str) -> Answer:
     if method in allow.split(", "):
         return await page(work)
     raise not_allowed(method, allow)
-
-
-def _check_fields(request: Request, body: bytes) -> None:
-    """Raises a 413 for a form of very many fields."""
-    is_plain = request.headers.get(b"content-type", b"").lower().startswith(_FORM)
-    if is_plain and body.count(b"&") >= MOST_FIELDS:
-        message = f"The form has more than {MOST_FIELDS:,} fields, the most that is read."
-        raise Refusal(message, status=413, code="payload_too_large")

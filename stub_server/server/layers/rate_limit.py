@@ -1,12 +1,11 @@
 """RateLimit: how many requests a caller may send, with `--rate-limit`."""
 
-from collections.abc import Awaitable
 from hashlib import blake2b
 
 from ...core.problem import Limited
 from ...core.text import counted
 from ...core.windows import Windows
-from ..reply import Answer, Headers
+from ..reply import Answering, Headers
 from ..request import CONTROL
 from .way import Layer, Way
 
@@ -26,30 +25,27 @@ class RateLimit:
         self._policy = f'"default";q={most};w={seconds}'
         self._windows = Windows(seconds)
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
-        request = way.request
-        target = way.target
-        if not target.path.startswith(CONTROL) and not request.is_internal:
-            way.limits = self.take(
-                target.sandbox.name, request.headers.get(b"authorization"), request.peer
-            )
+    def __call__(self, way: Way) -> Answering:
+        if not way.path.startswith(CONTROL) and not way.request.is_internal:
+            way.limits = self._take(way)
         return self.app(way)
 
-    def take(self, sandbox: str, authorization: bytes | None, peer: str) -> Headers:
+    def _take(self, way: Way) -> Headers:
         """Count a request and return the RateLimit headers.
 
         Raises Limited, with these and Retry-After.
         """
         # Neither the case of the scheme nor blanks after it make another caller.
-        credential = (authorization or b"").partition(b" ")[2].strip() or peer.encode()
-        caller = blake2b(credential, digest_size=16, key=sandbox.encode()[:64]).digest()
+        sent = way.headers.get(b"authorization", b"").partition(b" ")[2].strip()
+        sent = sent or way.request.peer.encode()
+        caller = blake2b(sent, digest_size=16, key=way.sandbox.name.encode()[:64]).digest()
         used, seconds = self._windows.count(caller)
         left = max(0, self.most - used)
         headers = {"RateLimit-Policy": self._policy, "RateLimit": f'"default";r={left};t={seconds}'}
         if used > self.most:
-            message = (
+            raise Limited(
                 f"More than {counted(self.most, 'request')} in {counted(self.seconds, 'second')}: "
-                f"wait {counted(seconds, 'second')}."
+                f"wait {counted(seconds, 'second')}.",
+                headers={**headers, "Retry-After": str(seconds)},
             )
-            raise Limited(message, headers={**headers, "Retry-After": str(seconds)})
         return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

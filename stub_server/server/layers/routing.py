@@ -1,7 +1,7 @@
 """Connexion's stack, and Routing in it: the operation of a path and method."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,10 +12,11 @@ from connexion.spec import Specification
 
 from ...core.problem import NotFound
 from ...core.text import nearest
-from ..reply import Answer, not_allowed, options
+from ..reply import Answer, Answering, not_allowed, options
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
+from .dispatch import Dispatch
 from .endpoint import Endpoint
 from .way import Layer, Way
 
@@ -31,23 +32,16 @@ class Application(ConnexionMiddleware):
     server: Server
     sandboxes: Sandboxes
 
-    def __init__(
-        self,
-        server: Server,
-        dispatch: Callable[[Server], Layer],
-        layers: Callable[[Server], Sequence[Any]],
-    ) -> None:
-        """`dispatch` makes the innermost layer; `layers` returns those around it: classes that take
-        the next layer.
-        """
-        super().__init__(dispatch(server), import_name=__name__, middlewares=[])
-        self._dispatch, self._layers = dispatch, layers
+    def __init__(self, server: Server, layers: Callable[[Server], Sequence[Any]]) -> None:
+        """`layers` returns the layers around Dispatch: classes that take the next one."""
+        super().__init__(Dispatch(), import_name=__name__, middlewares=[])
+        self._layers = layers
         self.serve(server)
 
     def serve(self, server: Server) -> None:
         """Set the server of all layers. It must be called before the first request."""
         self.server, self.sandboxes = server, server.sandboxes
-        self.app, self.middlewares = self._dispatch(server), [*self._layers(server)]
+        self.middlewares = [*self._layers(server)]
 
 
 class Route:
@@ -101,8 +95,8 @@ class Routing(SpecMiddleware):
         elif "/{" not in start:
             self._below[start] = route
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
-        path, method = way.target.path, way.request.method
+    def __call__(self, way: Way) -> Answering:
+        path, method = way.path, way.request.method
         values: tuple[str, ...] = ()
         route = self._static.get(path)
         if route is None:
@@ -144,8 +138,7 @@ class Routing(SpecMiddleware):
                 found += self._like(segments)
         if not found:
             return None
-        found.sort(key=lambda each: method not in each[0].methods)
-        route, spelled = found[0]
+        route, spelled = min(found, key=lambda each: method not in each[0].methods)
         if method not in route.methods:
             method = next(iter(route.methods))
         return method, spelled
@@ -155,8 +148,8 @@ class Routing(SpecMiddleware):
         routes = [route for route in self._routes if len(route.segments) == len(segments)]
         spelled = ""
         for at, segment in enumerate(segments):
-            names = [route.segments[at] for route in routes]
-            name = nearest(segment, [name for name in names if name[:1] != "{"])
+            literal = [route.segments[at] for route in routes if not route.is_templated[at]]
+            name = nearest(segment, literal)
             if name is None:
                 routes = [route for route in routes if route.is_templated[at]]
             else:

@@ -3,18 +3,17 @@ the default one.
 """
 
 import asyncio
-from collections.abc import Awaitable, Container
+from collections.abc import Container
 from time import monotonic
 
 from ...core.problem import NotFound, Unauthenticated, broken
 from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
-from ..reply import Answer
-from ..request import ADMIN_KEY, CONTROL, Request
+from ..reply import Answer, Answering
+from ..request import ADMIN_KEY, CONTROL
 from ..sandboxes.entry import folded
 from ..server import Server
-from ..work import Target
 from .access import check_control, is_from_elsewhere
 from .hops import NotThere
 from .hosts import OPEN_CONTROL, Hosts
@@ -38,47 +37,42 @@ class SandboxSelection:
 
     def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
-        self.app, self._server = app.__call__, server
-        self._hosts, self._pages = hosts, pages
-        self._sandboxes, self._tokens = server.sandboxes, server.tokens
+        self.app, self._hosts, self._pages = app.__call__, hosts, pages
+        self._sandboxes = server.sandboxes
         self._has_store = server.sandboxes.persistence.has_store
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
-        request = way.request
-        sandboxes, has_store, headers = self._sandboxes, self._has_store, request.headers
-        name, rest = _named(request), None
-        if request.path.startswith("/s/"):
-            name, slash, rest = request.path[3:].partition("/")
-            rest = slash + rest
-        elif name is None and b"authorization" in headers:
-            name = self._sandbox_of(way, headers[b"authorization"])
-            if name == DEFAULT and not has_store:
-                name = None
+    def __call__(self, way: Way) -> Answering:
+        sandboxes, has_store, headers = self._sandboxes, self._has_store, way.headers
+        path = way.path
+        name: str | None = way.prefix.removeprefix("/s/")
+        if not way.prefix:
+            name = _named(way)
+            if name is None and b"authorization" in headers:
+                name = self._sandbox_of(way, headers[b"authorization"])
+                if name == DEFAULT and not has_store:
+                    name = None
         if name is None and not has_store:
-            return self._go_on(sandboxes.default, rest, way)
-        path = request.path if rest is None else rest
+            return self._go_on(sandboxes.default, way)
         # the server that has this sandbox answers, whichever one the request names
         if has_store and path.startswith(_OTHERS):
-            return self._open(name, rest, way, other=path[len(_OTHERS) :].partition("/")[0])
+            return self._open(name, way, other=path[len(_OTHERS) :].partition("/")[0])
         sandbox = sandboxes.choose(DEFAULT if name is None else name)
         # the store may know of a credential which sandbox it is for
         if sandbox is not None and (name is not None or b"authorization" not in headers):
-            return self._go_on(sandbox, rest, way)
-        is_unnamed = rest is None and name in (None, DEFAULT)
+            return self._go_on(sandbox, way)
+        is_unnamed = not way.prefix and name in (None, DEFAULT)
         if is_unnamed and (path in _LOCAL or path in self._pages):
-            return self._go_on(sandboxes.default, rest, way)
-        return self._open(name, rest, way)
+            return self._go_on(sandboxes.default, way)
+        return self._open(name, way)
 
-    async def _open(
-        self, name: str | None, rest: str | None, way: Way, *, other: str = ""
-    ) -> Answer:
+    async def _open(self, name: str | None, way: Way, *, other: str = "") -> Answer:
         """Load the sandbox from the store, or have the server answer that has it.
 
         `other` is the sandbox that a control is about, which that server must have.
         """
         sandboxes = self._sandboxes
         if name is None and not other:
-            key = _key_in(way.request.headers.get(b"authorization", b""))
+            key = _key_in(way.headers.get(b"authorization", b""))
             name = None if key is None else await sandboxes.sandbox_of(key)
         if name is None:
             name = DEFAULT
@@ -89,94 +83,83 @@ class SandboxSelection:
                 return await self.app(way)
             except NotThere as error:
                 sandboxes.forget_holder(wanted)
-                _take_back(way, error, began)
-            with self._server.waiting.take():
+                _begin_again(way, error, began)
+            with way.server.waiting.take():
                 await asyncio.sleep(PAUSE)
         if other:
             found = sandboxes.choose(name) or sandboxes.default
         if found is None:
-            return await self._first(wanted, rest, way)
-        return await self._go_on(found, rest, way)
+            return await self._first(wanted, way)
+        return await self._go_on(found, way)
 
-    async def _first(self, name: str, rest: str | None, way: Way) -> Answer:
+    async def _first(self, name: str, way: Way) -> Answer:
         """Serve the first request to a sandbox.
 
         Raises NotFound for one that only reads the control surface.
         """
-        request, settings, sandboxes = way.request, self._server.settings, self._sandboxes
-        headers = request.headers
+        server, sandboxes, path = way.server, self._sandboxes, way.path
+        headers = way.headers
         # A foreign page must not create sandboxes in a developer's server: their number is limited.
-        if settings.loopback and (
+        if server.settings.loopback and (
             is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))
         ):
             raise NotFound("There is no such sandbox.", code="sandbox_not_found")
-        path = request.path if rest is None else rest
-        is_control, reads = path.startswith(CONTROL), request.method in ("GET", "HEAD")
-        if is_control and request.method != "OPTIONS":
-            check_control(self._server, request, path, None)
+        is_control, reads = path.startswith(CONTROL), way.request.method in ("GET", "HEAD")
+        if is_control and way.request.method != "OPTIONS":
+            check_control(way, path, None)
         if reads and (not path or path in self._pages):
             sandbox = await sandboxes.register(await sandboxes.pending_sandbox(name))
         else:
-            suggests = not settings.is_public or self._server.guard.knows_admin(
-                headers.get(ADMIN_KEY)
-            )
-            only_reads = is_control and reads and path != CREDENTIALS
             sandbox = await sandboxes.pending_sandbox(
-                name, creates=not only_reads, suggests=suggests
+                name,
+                creates=not (is_control and reads) or path == CREDENTIALS,
+                suggests=not server.settings.is_public
+                or server.guard.knows_admin(headers.get(ADMIN_KEY)),
             )
-        is_pending = sandboxes.find(sandbox.name) is not sandbox
-        return await self._go_on(sandbox, rest, way, is_pending=is_pending)
+        if sandboxes.find(sandbox.name) is not sandbox:
+            way.pending = sandbox
+        return await self._go_on(sandbox, way)
 
-    def _go_on(
-        self,
-        sandbox: Sandbox,
-        rest: str | None,
-        way: Way,
-        *,
-        is_pending: bool = False,
-    ) -> Awaitable[Answer]:
-        """`rest` is the path below the prefix of a sandbox, if the request has one."""
-        request = way.request
-        is_up_to_date = sandbox.status.is_broken or sandbox.clock.latch(
-            request.received_at, sandbox.timers.jobs, stands=sandbox.status.is_advancing
+    def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
+        status = sandbox.status
+        is_up_to_date = status.is_broken or sandbox.clock.latch(
+            way.request.received_at, sandbox.timers.jobs, stands=status.is_advancing
         )
-        prefix, path = ("", request.path) if rest is None else (f"/s/{sandbox.name}", rest)
-        target = Target(self._sandboxes, sandbox, path, prefix, is_pending=is_pending)
-        way.begin(target)
+        way.begin(sandbox)
         if not is_up_to_date:
-            return self._later(target, way)
-        if sandbox.status.is_broken or target.prefix:
-            return self._serve(target, way)
+            return self._later(way)
+        if status.is_broken or way.prefix:
+            return self._serve(way)
         return self.app(way)
 
-    async def _later(self, target: Target, way: Way) -> Answer:
+    async def _later(self, way: Way) -> Answer:
         """Do what is due first: this request waits, and those to other sandboxes do not."""
-        sandbox = target.sandbox
-        with self._server.waiting.take(sandbox.name):
+        sandbox = way.sandbox
+        with way.waiting():
             await do_due(sandbox, self._sandboxes.worker)
         way.trace.begin(sandbox.clock.now, sandbox.log.number)
-        return await self._serve(target, way)
+        return await self._serve(way)
 
-    def _serve(self, target: Target, way: Way) -> Awaitable[Answer]:
+    def _serve(self, way: Way) -> Answering:
         """Raises Unavailable where the sandbox is broken, except for requests that
         end that state.
         """
-        sandbox = target.sandbox
-        if sandbox.status.is_broken and target.path not in SERVED_WHEN_BROKEN:
-            raise broken(sandbox.name)
-        if target.prefix:
-            named = _named(way.request)
-            if named is not None and folded(named) != sandbox.name:
+        name = way.sandbox.name
+        if way.sandbox.status.is_broken and way.path not in SERVED_WHEN_BROKEN:
+            raise broken(name)
+        if way.prefix:
+            named = _named(way)
+            if named is not None and folded(named) != name:
                 way.trace.warn(("x_sandbox_ignored",))
-            if not target.path:
-                return _to_the_pages(way, target)
+            if not way.path:
+                return _to_the_pages(way)
         return self.app(way)
 
     def _sandbox_of(self, way: Way, authorization: bytes) -> str | None:
         """The sandbox that a credential belongs to. Security looks at the credential later."""
         if authorization[:9].lower() == b"bearer ey":
             try:
-                caller = way.token = self._tokens.verified(authorization)
+                caller = way.token = way.server.tokens.verified(authorization)
             except Unauthenticated:
                 return None
             claims = caller.identity.claims
@@ -185,7 +168,7 @@ class SandboxSelection:
         return None if key is None else self._sandboxes.owner(key)
 
 
-def _take_back(way: Way, error: NotThere, began: float) -> None:
+def _begin_again(way: Way, error: NotThere, began: float) -> None:
     """Undo what layers handed on of a request with which another server has done nothing. It can be
     received again.
 
@@ -193,7 +176,8 @@ def _take_back(way: Way, error: NotThere, began: float) -> None:
     """
     if way.request.is_hop or error.receive is None or monotonic() - began > PATIENCE:
         raise error
-    way.has_target, way.holder, way.receive = False, None, error.receive
+    way.receive, way.holder, way.is_chosen = error.receive, None, None
+    way.separate_prefix()
 
 
 def _key_in(authorization: bytes) -> str | None:
@@ -204,16 +188,16 @@ def _key_in(authorization: bytes) -> str | None:
     return key if start == b"bearer pk" else None
 
 
-def _named(request: Request) -> str | None:
+def _named(way: Way) -> str | None:
     """The sandbox that the header names."""
-    named = request.headers.get(b"x-sandbox")
+    named = way.headers.get(b"x-sandbox")
     return None if named is None else named.decode("latin-1")
 
 
-async def _to_the_pages(way: Way, target: Target) -> Answer:
+async def _to_the_pages(way: Way) -> Answer:
     """Redirect to the pages of a sandbox, which are below `/s/{name}/`, with the slash."""
     query = way.request.query
     way.trace.is_kept = False
     return Answer(
-        307, [(b"location", target.prefix.encode() + b"/" + (b"?" + query if query else b""))]
+        307, [(b"location", way.prefix.encode() + b"/" + (b"?" + query if query else b""))]
     )

@@ -10,7 +10,7 @@ from ...core.clock import parse_iso
 from ...core.problem import BadRequest
 from ...engine.history import check_kept, state_at, step_at
 from ...engine.sandbox import Sandbox
-from ..server import Server
+from ..work import Work
 
 AS_OF = b"x-sandbox-as-of"
 NAME = "X-Sandbox-As-Of"
@@ -21,28 +21,32 @@ _STEP = re.compile(r"[0-9]{1,15}").fullmatch
 class Past:
     """The earlier states of the sandboxes of a server."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self) -> None:
         self._states: deque[tuple[ref[Sandbox], int, Sandbox]] = deque(maxlen=PAST_STATES)
 
-    async def of(self, sandbox: Sandbox, asked: str) -> Sandbox:
-        """A copy of a sandbox as it was after a step, or at an instant. Raises BadRequest."""
-        text = asked.strip()
+    async def of(self, work: Work) -> Sandbox:
+        """A copy of the sandbox of a request as it was after the step, or at the instant, that its
+        header names.
+
+        Raises BadRequest.
+        """
+        text = work.request.headers[AS_OF].decode("latin-1").strip()
         instant = None if _STEP(text) else _instant(text)
-        number = int(text) if instant is None else step_at(sandbox, instant, NAME)
-        check_kept(sandbox.log, number, NAME)
-        state = await self._state(sandbox, number)
+        number = int(text) if instant is None else step_at(work.sandbox, instant, NAME)
+        check_kept(work.sandbox.log, number, NAME)
+        state = await self._state(work, number)
         # others may be reading the same state at another instant
         then = replace(state, clock=copy(state.clock))
         then.clock.now = then.clock.recorded.now if instant is None else instant
         return then
 
-    async def _state(self, sandbox: Sandbox, number: int) -> Sandbox:
+    async def _state(self, work: Work, number: int) -> Sandbox:
+        sandbox = work.sandbox
         for known, step, past in self._states:
             if step == number and known() is sandbox:
                 return past
-        with self._server.waiting.take(sandbox.name):
-            state: Sandbox = await self._server.sandboxes.worker.in_line(
+        with work.waiting():
+            state: Sandbox = await work.sandboxes.worker.in_line(
                 state_at(sandbox, number, sandbox.name), sandbox.name
             )
         state.journal = sandbox.journal
@@ -66,14 +70,12 @@ def _instant(text: str) -> int:
     try:
         return parse_iso(text)
     except ValueError:
-        why = (
+        raise _impossible(
             f"{text[:60]!r} is neither the number of a step nor a date-time such as"
             " 2026-11-20T14:32:05Z"
-        )
-        raise _impossible(why) from None
+        ) from None
 
 
 def _impossible(why: str) -> BadRequest:
     """400 for a header that asks for what cannot be shown."""
-    message = f"{NAME}: {why}."
-    return BadRequest.at(NAME, message, where="header", violation="as_of")
+    return BadRequest.at(NAME, f"{NAME}: {why}.", where="header", violation="as_of")

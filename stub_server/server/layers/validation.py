@@ -7,8 +7,8 @@ Parameters and body are one value, checked against one compiled schema.
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
 from time import perf_counter_ns
 from typing import Any
 from urllib.parse import parse_qsl
@@ -38,12 +38,11 @@ from ...core.record import (
 )
 from ...core.text import did_you_mean, warning_of
 from ...domain.documents import checks_digits
-from ..reply import Answer
-from ..request import Request
+from ..reply import Answer, Answering
 from .endpoint import Endpoint
 from .shapes import is_relied_on, shape_of, validated_parameters
 from .violations import MOST_GUESSED, details_of, field_name, shown, unread
-from .way import Arguments, Layer, Way
+from .way import Layer, Way
 
 DEEPEST = 32
 # Of a body that may have more values only the first violation is listed: finding all would delay
@@ -52,7 +51,6 @@ WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _LONGEST_KNOWN = 1_000  # bytes of a query that is remembered
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
-_JSON_TYPE = re.compile(rb"application/json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL).fullmatch
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
@@ -67,41 +65,38 @@ class Validation:
     def __init__(self, app: Layer) -> None:
         self.app = app.__call__
         self._uploading = asyncio.Lock()  # one file at a time is read and imported
-        self._compiled: dict[Endpoint, OperationRequests] = {}
+        self._requests_of = cache(OperationRequests)  # compiled for the first of an operation
 
-    def __call__(self, way: Way) -> Awaitable[Answer]:
+    def __call__(self, way: Way) -> Answering:
         way.trace.validate_at = perf_counter_ns()
-        checks = way.target.sandbox.settings.check_digits
+        checks = way.sandbox.settings.check_digits
         if checks_digits.get() is not checks:
             checks_digits.set(checks)
-        requests = self._compiled.get(way.endpoint)
-        if requests is None:  # the first request of an operation
-            requests = self._compiled[way.endpoint] = OperationRequests(way.endpoint)
+        requests = self._requests_of(way.endpoint)
         if requests.has_body:
             return self._with_body(requests, way)
-        way.arguments = requests.read(way, b"")
+        requests.read(way, b"")
         if requests.uploads:
             return self._with_file(requests.uploads, way)
         return self.app(way)
 
     async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
-        body = way.trace.body = bytes(await way.request.read(way.receive))
-        way.arguments = requests.read(way, body)
+        body = way.trace.body = await way.read()
+        requests.read(way, body)
         return await self.app(way)
 
     async def _with_file(self, media: Sequence[str], way: Way) -> Answer:
         """Read a file of one of these media types. Raises Unsupported, and a 413."""
-        request = way.request
-        sent = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        sent = way.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if sent.decode("latin-1") not in media:
             raise Unsupported(f"Send the file with Content-Type: {media[0]}.")
-        _check_coding(request)
+        _check_coding(way)
         async with self._uploading:
-            way.arguments.upload = await request.read(way.receive, LARGEST_FILE)
+            way.upload = await way.request.read(way.receive, LARGEST_FILE)
             try:
                 return await self.app(way)
             finally:
-                del way.arguments
+                del way.upload
 
 
 class OperationRequests:
@@ -116,85 +111,84 @@ class OperationRequests:
         self._needs_body = operation.body_required
         self._prune: Callable[[Any], Any] | None = None
         if endpoint.ignore_unknown and not endpoint.base:
-            resolve = endpoint.document.resolve
-            self._prune = partial(prune, schema=operation.body, resolve=resolve)
+            self._prune = partial(prune, schema=operation.body, resolve=endpoint.document.resolve)
         headers = validated_parameters(operation, "header")
         self._header_names = {header.name: header.name.lower().encode() for header in headers}
         shape = shape_of(operation)
-        self.validator = endpoint.schemas.compile(shape, request=True)
+        self._validator = endpoint.schemas.compile(shape, request=True)
+        self._schema_at = partial(endpoint.document.schema_at, shape)
         self._shipped: Validator | None = None
         if endpoint.made_for is not None and endpoint.shipped is not None:
             handled = shape_of(endpoint.made_for)
             self._shipped = endpoint.shipped.schemas.compile(handled, request=True)
             self._shipped_at = partial(endpoint.shipped.document.schema_at, handled)
-        self._schema_at = partial(endpoint.document.schema_at, shape)
         self._takes_nothing = not shape["properties"] and self._shipped is None
         # keys of free maps, such as metadata: then the contract lists the code of invalid ones
         self._stores_keys = CODE in _codes(operation, 409)
 
-    def read(self, way: Way, body: bytes) -> Arguments:
-        """The handler's arguments: the path's ids, and query and body where the operation has them.
+    def read(self, way: Way, body: bytes) -> None:
+        """Find the handler's arguments: the path's ids, and query and body where it takes them.
 
         Raises BadRequest, Unsupported, Invalid, NotBuilt, Conflict, then NotFound for a malformed
         id.
         """
-        arguments: Body = {}
-        value = _EMPTY
+        named = way.named = {}
+        value: Body = {}
         if not self._takes_nothing or way.request.query:
             value = self._checked(way, body)
         if self._takes_query:
-            arguments["query"] = {**self._query.defaults, **value.get("query", _EMPTY)}
+            named["query"] = {**self._query.defaults, **value.get("query", {})}
         if self._takes_body:
-            arguments["body"] = value.get("body", {})  # one that may be left out is empty then
-        values = way.values
-        if values:
-            values = self._path.checked(values)
-        return Arguments(values, arguments)
+            named["body"] = value.get("body", {})  # one that may be left out is empty then
+        if way.values:
+            way.values = self._path.checked(way.values)
 
     def _checked(self, way: Way, body: bytes) -> Body:
         """Query, headers and body, which the contract accepts."""
-        value = self._value(way, body)
-        if not self._takes_nothing and not self.validator.is_valid(value):
-            self._refuse(body, value)
-        if self._shipped is not None and not self._shipped.is_valid(value):
-            for error in self._shipped.iter_errors(value):
+        value, shipped = self._value(way, body), self._shipped
+        if not self._takes_nothing and not self._validator.is_valid(value):
+            raise self._refusal(body, value)
+        if shipped is not None and not shipped.is_valid(value):
+            for error in shipped.iter_errors(value):
                 if is_relied_on(error, self._shipped_at):
-                    what = "The corrected contract allows this, but the sandbox has no behaviour"
-                    raise NotBuilt(f"{what} for it (request{described(error)})")
+                    raise NotBuilt(
+                        "The corrected contract allows this, but the sandbox has no behaviour"
+                        f" for it (request{described(error)})"
+                    )
         if self._stores_keys:
             check_names(value.get("body") or {})
         return value
 
     def _value(self, way: Way, raw: bytes) -> Body:
         value: Body = {}
-        request = way.request
-        if request.query:
+        if way.request.query:
             value["query"] = self._query.read(way)
         elif self._query.casts:
             value["query"] = {}
         if self._header_names:
             sent = value["header"] = {}
             for name, key in self._header_names.items():
-                if key in request.headers:
-                    sent[name] = request.headers[key].decode("latin-1")
+                if key in way.headers:
+                    sent[name] = way.headers[key].decode("latin-1")
         if self.has_body and (raw or self._needs_body):
-            body = _read_body(request, raw)
+            body = _read_body(way, raw)
             value["body"] = body if self._prune is None else self._prune(body)
         return value
 
-    def _refuse(self, body: bytes, value: Body) -> None:
-        """Raises Invalid with the violations of the contract."""
+    def _refusal(self, body: bytes, value: Body) -> Invalid:
+        """The violations of the contract."""
+        validator = self._validator
         if may_have_more_values(body, WIDEST):
-            errors = iter([self.validator.first_error(value)])
+            errors = iter([validator.first_error(value)])
         else:
-            errors = self.validator.iter_errors(value)
+            errors = validator.iter_errors(value)
         found: dict[tuple[object, ...], Detail] = {}  # each once
         for error in errors:
             for entry in details_of(error, self._schema_at):
                 found[tuple(entry.values())] = entry
             if len(found) >= _MOST_WRONG:  # to describe a thousand would delay other requests
                 break
-        raise _invalid([*found.values()])
+        return _invalid([*found.values()])
 
 
 class QueryReader:
@@ -204,16 +198,17 @@ class QueryReader:
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        operation, is_api = endpoint.operation, not endpoint.base
+        operation = endpoint.operation
+        self._is_api = not endpoint.base
         schemas = _schemas_of(endpoint, "query")
         self.casts = {name: cast_of(schema) for name, schema in schemas.items()}
         self.defaults = {
             name: schema["default"] for name, schema in schemas.items() if "default" in schema
         }
         self._repeated = {name for name, schema in schemas.items() if schema.get("type") == "array"}
-        self._may_reject = is_api
-        # A member that is misspelt, or belongs into the body, would change more than is meant.
-        self._narrows = not is_api and operation.method != "GET" and 422 in operation.responses
+        # A member of a control that is misspelt, or belongs into the body, would change more than
+        # is meant.
+        self._narrows = operation.method != "GET" and 422 in operation.responses
         # lists are asked with the same query again and again
         self._parsed = lru_cache(maxsize=32)(self._parse)
 
@@ -224,21 +219,20 @@ class QueryReader:
         found, odd = parse(query)
         if not odd:
             return found
-        settings = way.target.sandbox.settings
-        may_reject = self._may_reject and settings.unknown_query == "reject"
-        wrong: dict[str, Detail] = {}
-        for name in odd:
+        rejects = way.sandbox.settings.unknown_query == "reject" if self._is_api else self._narrows
+        wrong = list[Detail]()
+        for name in dict.fromkeys(odd):
             if len(wrong) >= _MOST_WRONG:
                 break
             if name in self.casts:
-                wrong[name] = detail(name, "duplicate", "Send it once.", "query")
-            elif may_reject or self._narrows:
+                wrong.append(detail(name, "duplicate", "Send it once.", "query"))
+            elif rejects:
                 advice = self._advice(name, len(wrong))
-                wrong[name] = detail(name[:200], "unknown_parameter", advice, "query")
+                wrong.append(detail(name[:200], "unknown_parameter", advice, "query"))
             else:
                 way.trace.warn([warning_of("unknown_query_parameter", name)])
         if wrong:
-            raise _invalid(list(wrong.values()))
+            raise _invalid(wrong)
         return found
 
     def _parse(self, query: bytes) -> tuple[Body, list[str]]:
@@ -270,42 +264,41 @@ class PathIds:
 
     def __init__(self, endpoint: Endpoint) -> None:
         schemas = _schemas_of(endpoint, "path")
-        self._names = re.findall(r"\{([^}]+)\}", endpoint.operation.path)
-        self._patterns: dict[str, str] = {}  # of those that are no UUIDs
-        for name in self._names:
+        self._ids: list[tuple[str, str, Validator | None]] = []  # none of UUIDs
+        for name in re.findall(r"\{([^}]+)\}", endpoint.operation.path):
+            pattern, validator = schemas[name].get("pattern", ""), None
             if schemas[name].get("format") != "uuid":
-                self._patterns[name] = schemas[name].get("pattern", "")
-        # Python would search an overlay's pattern for hours
-        self._validators = {
-            name: Validator({"pattern": pattern}, {}) for name, pattern in self._patterns.items()
-        }
+                # Python would search an overlay's pattern for hours
+                validator = Validator({"pattern": pattern}, {})
+            self._ids.append((name, pattern, validator))
         self._not_found_code = next(iter(_codes(endpoint.operation, 404)), None)
 
     def checked(self, values: Sequence[str]) -> tuple[str, ...]:
         """The ids of a path, UUIDs in lower case. Raises NotFound for one that no record has."""
         checked = []
-        for value, name in zip(values, self._names, strict=True):
-            if name not in self._patterns:
+        for value, (name, pattern, validator) in zip(values, self._ids, strict=True):
+            if validator is None:
                 if is_uuid(value) is None:
-                    message = "The id in the path is not a UUID, so no record has it."
-                    raise NotFound(message, code=self._not_found_code)
+                    raise self._not_found("The id in the path is not a UUID, so no record has it.")
                 checked.append(value.lower())
                 continue
             text = value.encode(errors="replace").decode()
-            if not self._validators[name].is_valid(text):
-                message = f"{shown(text)} cannot exist: every {name} matches {self._patterns[name]}"
-                raise NotFound(message, code=self._not_found_code)
+            if not validator.is_valid(text):
+                raise self._not_found(f"{shown(text)} cannot exist: every {name} matches {pattern}")
             checked.append(value)
         return tuple(checked)
 
-
-_EMPTY: Body = {}
+    def _not_found(self, message: str) -> NotFound:
+        return NotFound(message, code=self._not_found_code)
 
 
 def _schemas_of(endpoint: Endpoint, place: str) -> Body:
     """The schemas of the parameters at a place, by name."""
-    resolve, parameters = endpoint.document.resolve, endpoint.operation.parameters
-    return {each.name: resolve(each.schema) for each in parameters if each.place == place}
+    return {
+        each.name: endpoint.document.resolve(each.schema)
+        for each in endpoint.operation.parameters
+        if each.place == place
+    }
 
 
 def _codes(operation: Operation, status: int) -> tuple[str, ...]:
@@ -320,19 +313,22 @@ def _is_json(media: bytes) -> bool:
     mean other text.
     """
     charset = _CHARSET.search(media)
-    fits = charset is None or charset[1].lower() in (b"utf-8", b"utf8", b"us-ascii")
-    return fits and _JSON_TYPE(media.strip()) is not None
+    if charset is not None and charset[1].lower() not in (b"utf-8", b"utf8", b"us-ascii"):
+        return False
+    return media.partition(b";")[0].strip().lower() == b"application/json"
 
 
-def _read_body(request: Request, raw: bytes) -> Any:
+def _read_body(way: Way, raw: bytes) -> Any:
     """What the bytes of a JSON body say. Raises Unsupported, BadRequest, Invalid."""
-    _check_coding(request)
-    media = request.headers.get(b"content-type")
+    _check_coding(way)
+    media = way.headers.get(b"content-type")
     if (raw or media is not None) and not _is_json(media or b""):
         raise Unsupported("Send the body as JSON, with Content-Type: application/json (UTF-8).")
     if not raw:
-        details = [detail("body", "required", "Send a JSON object.")]
-        raise Invalid("This operation needs a JSON body.", details=details)
+        raise Invalid(
+            "This operation needs a JSON body.",
+            details=[detail("body", "required", "Send a JSON object.")],
+        )
     if has_more_lists(raw, MOST_VALUES):
         raise _too_many_values()
     try:
@@ -347,8 +343,11 @@ def _read_body(request: Request, raw: bytes) -> Any:
 
 
 def _too_many_values() -> Invalid:
-    message = f"The body has more than {MOST_VALUES:,} values, the most that is read."
-    return Invalid.at("body", message, violation="max")
+    return Invalid.at(
+        "body",
+        f"The body has more than {MOST_VALUES:,} values, the most that is read.",
+        violation="max",
+    )
 
 
 def _invalid(details: list[Detail]) -> Invalid:
@@ -359,12 +358,14 @@ def _invalid(details: list[Detail]) -> Invalid:
     return Invalid(message, details=details[:_MOST_WRONG])
 
 
-def _check_coding(request: Request) -> None:
+def _check_coding(way: Way) -> None:
     """Raises Unsupported for a compressed body."""
-    coding = request.headers.get(b"content-encoding")
+    coding = way.headers.get(b"content-encoding")
     if coding is not None and coding.strip().lower() not in (b"", b"identity"):
-        advice = "Send the body uncompressed, without Content-Encoding."
-        raise Unsupported(advice, headers={"Accept-Encoding": "identity"})  # RFC 9110, 15.5.16
+        raise Unsupported(
+            "Send the body uncompressed, without Content-Encoding.",
+            headers={"Accept-Encoding": "identity"},
+        )  # RFC 9110, 15.5.16
 
 
 def cast_of(schema: Json) -> Callable[[str], Any] | None:

@@ -1,17 +1,15 @@
 """What layers hand on: a request, and what each of them has found out about it."""
 
-from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
 
 from ...core.record import Body
 from ...domain.callers import Caller
-from ...engine.kept import Trace
-from ..reply import Answer, Headers
-from ..request import Request
-from ..work import Target
+from ..reply import Answering, Headers
+from ..request import LARGEST_BODY, Request
+from ..server import Server
+from ..work import Work
 from .endpoint import Endpoint
 from .injection import Injection
 
@@ -23,50 +21,46 @@ class Holder(NamedTuple):
     sandbox: str
 
 
-@dataclass(slots=True, eq=False)
-class Arguments:
-    """What a handler is given, validated: the ids of the path, and query and body by name, if it
-    takes them.
+class Way(Work):
+    """The work of one request, with what only layers look at.
 
-    `upload` is a file in the body, while it is processed.
+    What a layer has not found out yet is not there, or None.
     """
 
-    ids: Final[tuple[str, ...]]
-    named: Final[Body]
-    upload: bytes | bytearray = b""
-
-    @property
-    def body(self) -> Any:
-        """The body, None without one."""
-        return self.named.get("body")
-
-
-class Way:
-    """One request. What a layer has not found out yet is not there, or None."""
-
-    # by SandboxSelection, which also finds out whose token chose the sandbox, or which other
-    # server has it
-    target: Target
-    trace: Trace
-    has_target = False
+    # by SandboxSelection, which begins the request in a sandbox and also finds out whose token
+    # chose it, or which other server has it
     token: Caller | None = None
     holder: Holder | None = None
     limits: Headers | None = None  # headers about the rate limit, by RateLimit
-    # by Routing, with the values of the path
+    # by Routing, with the values of the path, which Validation replaces by ids
     endpoint: Endpoint
     values: tuple[str, ...]
     faults: Injection | None = None  # what may happen to it, by FaultInjection
-    caller: Caller | None = None  # by Security
-    arguments: Arguments  # of the handler, by Validation
+    named: Body  # query and body, if the handler takes them, by Validation
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, request: Request) -> None:
-        self.scope, self.receive, self.send, self.request = scope, receive, send, request
+    def __init__(
+        self, server: Server, request: Request, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        self.server, self.request, self.scope = server, request, scope
+        self.receive, self.send = receive, send
+        self.headers = request.headers
+        self.separate_prefix()
 
-    def begin(self, target: Target) -> Trace:
-        """Begin the trace that the journal will have, of a request for a target."""
-        self.target, self.has_target = target, True
-        self.trace = target.begin(self.request)
-        return self.trace
+    def separate_prefix(self) -> None:
+        """Tell the prefix of a sandbox from the path in it."""
+        self.path = self.request.path
+        if self.path.startswith("/s/"):
+            name, slash, rest = self.path[3:].partition("/")
+            self.prefix, self.path = f"/s/{name}", slash + rest
+
+    @property
+    def body(self) -> Any:
+        """The valid body, None without one."""
+        return self.named.get("body")
+
+    async def read(self, most: int = LARGEST_BODY) -> bytes:
+        """The whole body. Raises as `Request.read` does."""
+        return bytes(await self.request.read(self.receive, most))
 
 
 class Layer(Protocol):
@@ -75,5 +69,5 @@ class Layer(Protocol):
     That one stores its `__call__`, because Python calls a method in half the time of an object.
     """
 
-    def __call__(self, way: Way, /) -> Awaitable[Answer]:
+    def __call__(self, way: Way, /) -> Answering:
         """Answer a request, or pass it on."""
