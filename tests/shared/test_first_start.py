@@ -47,3 +47,9 @@ def _names(connection: psycopg.Connection) -> list[str | None]:
 def test_three_servers_begin_at_once_on_an_empty_database(postgres: Postgres) -> None:
     for _ in range(3):
         _all_serve(postgres)
+
+
+@pytest.mark.night
+def test_three_servers_begin_at_once_on_twenty_empty_databases(postgres: Postgres) -> None:
+    for _ in range(20):
+        _all_serve(postgres)
