@@ -132,6 +132,6 @@ def _sample(store: Store, offers: list[Offer], now: int) -> dict[str, str]:
     if first is not None:
         sample["customerId"] = first.id
     for row in store.orders.rows_of("status", "pending"):
-        if row.public["paymentMethod"] == "pix" and not row.hidden["renewal"]:
-            sample |= {"orderId": row.id, "customerId": row.hidden["customerId"]}
+        if row["paymentMethod"] == "pix" and not row["renewal"]:
+            sample |= {"orderId": row.id, "customerId": row["customerId"]}
     return sample

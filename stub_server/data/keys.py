@@ -68,7 +68,7 @@ def keep_newest(then: Sandbox, now: Sandbox) -> None:
         secrets = renewed(then, row)
         today = now.store.api_keys.open(row.id)
         if today is not None:  # else it was deleted since
-            secrets = _with(row, today.public["public_key"], today.hidden["digest"])
+            secrets = _with(row, today["public_key"], today["digest"])
         _replace(then.store, secrets)
 
 

@@ -99,7 +99,7 @@ def _regrets(script: Script, opened: Row | None) -> int:
     now = script.now
     at = refund_hour(script.rng, now)
     if opened is not None:
-        period = parse_iso(opened.public["next_billing_at"]) - now
+        period = parse_iso(opened["next_billing_at"]) - now
         at = min(at, now + period // 3)
     return at
 
@@ -166,8 +166,8 @@ def _billed(script: Script, ident: str, bill: str, at: int, end: int) -> Iterato
     """
     yield at
     row = script.store.subscriptions.get(ident)
-    order = row.hidden["renewal_order"]
-    if row.public["ended_at"] is not None:  # its last order was canceled with it
+    order = row["renewal_order"]
+    if row["ended_at"] is not None:  # its last order was canceled with it
         return
     if order is not None and bill != LAPSE:
         yield _pays_bill(script, order, end, late=bill == LATE)
@@ -201,5 +201,5 @@ def _leaves(script: Script, start: int, last: int) -> int:
 def _leave(draft: Draft, ident: str) -> None:
     """Cancel a subscription at the end of its period."""
     row = draft.get("subscriptions", ident)
-    if row.status == "active" and not row.public["cancel_at_period_end"]:
+    if row.status == "active" and not row["cancel_at_period_end"]:
         billing.end_later(draft, row)

@@ -51,7 +51,7 @@ def _create(work: Work, body: Body, method: str) -> Reply:
     rules.check_buyable(project, plan, method, sold_out=sold_out, renews=held is not None)
     # spelled as in the records, and the same strings
     body |= {"projectId": plan["projectId"], "planId": plan["id"]}
-    price = plan["amount"] if held is None else held.public["amount"]
+    price = plan["amount"] if held is None else held["amount"]
     warnings = rules.warnings(body, price, strict_amounts=work.sandbox.settings.strict_amounts)
     copy_only = ident is not None and not work.sees_customer(ident)
     draft, named = work.draft, (buyer["name"], buyer["email"])
@@ -66,9 +66,9 @@ def _create(work: Work, body: Body, method: str) -> Reply:
 def _created(work: Work, order: Row) -> Reply:
     """The reply with a new order; a header names the magic value that governs it."""
     answer = reply.bare(order.record.public).created(work, f"/v2/orders/{order.id}")
-    simulated = rules.magic_of(order.public["customer"]["email"]).name
+    simulated = rules.magic_of(order["customer"]["email"]).name
     if "behaviour" in order.hidden:
-        simulated = f"behaviour:{order.hidden['behaviour']}"
+        simulated = f"behaviour:{order['behaviour']}"
     if simulated:
         answer.headers.append((SIMULATED, simulated.encode()))
     return answer

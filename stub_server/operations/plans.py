@@ -53,5 +53,5 @@ async def delete_plan(work: Work, ident: str) -> Reply:
 def _changeable(work: Work, ident: str) -> Row:
     """The plan. Raises NotFound, Forbidden, or Conflict if its project is archived."""
     row = work.open_allowed("plans", ident, "plan")
-    rules.check_open(work.project_named(row.public["projectId"]), "projectId")
+    rules.check_open(work.project_named(row["projectId"]), "projectId")
     return row

@@ -43,7 +43,7 @@ def update_product(work: Work, ident: str, body: Body) -> Reply:
 
 def delete_product(work: Work, ident: str) -> Reply:
     row = work.open_allowed("products", ident, "product")
-    rules.check_open(work.project_named(row.public["projectId"]), "projectId")
+    rules.check_open(work.project_named(row["projectId"]), "projectId")
     work.draft.emit_change(row, "deleted")
     work.draft.drop(row)
     return reply.message("Product deleted.")

@@ -24,7 +24,7 @@ async def list_subscriptions(work: Work, query: Body) -> Reply:
         found.between = ("next_billing_at", low, high or LAST)
     if "orderId" in query:
         order = work.store.orders.open(query["orderId"].lower())
-        found.only("id", None if order is None else order.hidden["subscriptionId"])
+        found.only("id", None if order is None else order["subscriptionId"])
     if "id" in query:
         found.only("id", query["id"].lower())
     if "search" in query:

@@ -67,12 +67,12 @@ def update_webhook(work: Work, ident: str, body: Body) -> Reply:
     row = _open(work, ident)
     changed = rules.changed_webhook(row, body)
     if "projectId" in body:
-        _check_project(work, changed.public["projectId"])
-    if changed.public["url"] != row.public["url"]:
+        _check_project(work, changed["projectId"])
+    if changed["url"] != row["url"]:
         changed = changed.keeping({rules.ABROAD: work.request.is_foreign})
     if changed.differs:
         changed = work.draft.put(changed)
-        if not changed.public["is_active"]:
+        if not changed["is_active"]:
             work.draft.at(work.now, CALLING_OFF, ident)
     return shown(work, changed, "Webhook updated.")
 
@@ -109,7 +109,7 @@ async def send_test_webhook(work: Work, ident: str, body: Body) -> Reply:
         draft.raise_event(event)
     else:
         entry = work.server.document.events[event_type]
-        found = newest(draft, event_type, entry, webhook.public["projectId"])
+        found = newest(draft, event_type, entry, webhook["projectId"])
         event = sample(draft, event_type, entry, next(iter(found), None))
     with work.waiting():
         (opened,) = draft.open_deliveries((webhook.public,), event, test=True)
@@ -136,9 +136,9 @@ def get_webhook_log(work: Work, ident: str) -> Reply:
 async def retry_webhook(work: Work, ident: str) -> Reply:
     """One more attempt, of the same bytes under the same event id."""
     log = _open_log(work, ident)
-    webhook = work.store.webhooks.open(log.public["webhookId"])
+    webhook = work.store.webhooks.open(log["webhookId"])
     if webhook is not None:
-        work.allow_project(webhook.public["projectId"])
+        work.allow_project(webhook["projectId"])
     retryable = work.lifecycle("WebhookLogEntry").sets["retryable"]
     deliveries.check_retryable(log.public, retryable, webhook_exists=webhook is not None)
     assert webhook is not None

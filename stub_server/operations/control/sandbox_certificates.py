@@ -60,7 +60,7 @@ def _webhook(work: Work, body: Body) -> Row:
     url = body["url"]
     for store in work.sandbox.stores.values():
         for row in store.webhooks.all_rows():
-            if row.public["url"] == url:
+            if row["url"] == url:
                 work.work_for(store)
                 return row
     advice = "POST /v2/webhooks registers it. Or give its signing_key."

@@ -27,9 +27,9 @@ _SHOWN = (
 
 def inspect_order(work: Work, ident: str) -> Body:
     row = _open(work, ident)
-    project = work.store.projects.peek(row.hidden["projectId"])
+    project = work.store.projects.peek(row["projectId"])
     shop = "" if project is None else project["name"]
-    order, sandbox, server = row.public["id"], work.sandbox, work.server
+    order, sandbox, server = row["id"], work.sandbox, work.server
     address = pay_url(
         server.settings.url, sandbox.name, order, server.sandboxes.pay_key(sandbox, order)
     )
@@ -63,7 +63,7 @@ def _paid(work: Work, row: Row, asked: Body) -> Body:
 
 def fail_order(work: Work, ident: str, body: Body) -> Body:
     row = _open(work, ident)
-    method = row.public["paymentMethod"]
+    method = row["paymentMethod"]
     code = body.get("code", orders.DEFAULT_FAILURE[method])
     orders.check_failure(code, method)
     return _shown(work, closing.fail(work.draft, row, code))
@@ -113,14 +113,14 @@ def _with_code(work: Work, code: str) -> Row:
             if mark not in table.rows[key].public:
                 continue
             row = table.parse(table.rows[key])
-            if row.public["last_transaction"].get("qr_code") == code:  # and not a text of a buyer
+            if row["last_transaction"].get("qr_code") == code:  # and not a text of a buyer
                 work.work_for(store)
                 return row
     raise NotFound("No order of this sandbox shows this PIX code.")
 
 
 def _shown(work: Work, row: Row, **more: str) -> Body:
-    shown = {"order": row.public} | {name: row.hidden[name] for name in _SHOWN}
+    shown = {"order": row.public} | {name: row[name] for name in _SHOWN}
     return shown | more | {"allowed": _allowed(work, row)}
 
 

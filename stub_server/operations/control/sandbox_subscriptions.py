@@ -17,7 +17,7 @@ def cancel_subscription(work: Work, ident: str, body: Body) -> Body:
         return _shown(work, row.id)
     if not work.draft.is_in(row, "running") and status != "canceled":
         raise refused(work.lifecycle("Subscription"), status, "canceled")
-    if status != "canceled" and not row.public["cancel_at_period_end"]:
+    if status != "canceled" and not row["cancel_at_period_end"]:
         billing.end_later(work.draft, row)
     return _shown(work, row.id)
 
@@ -25,7 +25,7 @@ def cancel_subscription(work: Work, ident: str, body: Body) -> Body:
 def resume_subscription(work: Work, ident: str) -> Body:
     """Its renewal order follows at once if it is time for one."""
     row = _open(work, ident)
-    if not row.public["cancel_at_period_end"] or not work.draft.is_in(row, "running"):
+    if not row["cancel_at_period_end"] or not work.draft.is_in(row, "running"):
         message = "The subscription is not set to be canceled at the end of its period."
         raise Conflict.at("cancel_at_period_end", message, where="path")
     _check_project_open(work, row)
@@ -48,7 +48,7 @@ def renew_subscription(work: Work, ident: str) -> Body:
             " resolved."
         )
         raise Conflict.at("status", message, where="path")
-    order = draft.open("orders", row.hidden["renewal_order"])
+    order = draft.open("orders", row["renewal_order"])
     if order is None or not draft.is_in(order, "payable"):
         order = renewals.renewal_order(draft, row)
     if draft.is_in(order, "payable"):  # a magic e-mail may have failed it at once
@@ -59,7 +59,7 @@ def renew_subscription(work: Work, ident: str) -> Body:
 def expire_subscription(work: Work, ident: str) -> Body:
     row = _open(work, ident)
     billing.end_subscription(work.draft, row, "expired")
-    return _shown(work, row.id, row.hidden["renewal_order"])
+    return _shown(work, row.id, row["renewal_order"])
 
 
 def _check_project_open(work: Work, row: Row) -> None:
