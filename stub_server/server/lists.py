@@ -125,7 +125,7 @@ def query_of(work: Work, name: str, query: Body, handled: Collection[str] = ()) 
 
 def _filters(found: Query, table: Table, name: str, value: Any) -> bool:
     """Whether a table can filter by a parameter, which the query then does."""
-    kind = table.spec.kinds.get(name)
+    kind = type(table.views.parts.get(name))
     if kind is Tags:
         for entry in value:
             key, _, text = entry.partition(":")

@@ -171,11 +171,6 @@ class Totals(Groups):
         self.add(key, (group, member, -number))
 
 
-def kinds(kind: type[Derived], *names: str) -> dict[str, type[Derived]]:
-    """Parts of one kind, by their names."""
-    return dict.fromkeys(names, kind)
-
-
 def nothing(row: Row) -> Body:
     """Derive nothing: all that is kept are members of the record."""
     return {}
@@ -189,14 +184,17 @@ class Views:
     `Tags` that of members with several values; `Texts` are folded ones that `contains` looks in.
     """
 
-    def __init__(self, derived: Derive, kinds: Mapping[str, type[Derived]], sorts: Names) -> None:
-        """`kinds` has the kind of each part by its name; `sorts` are further orders besides the
+    def __init__(self, derived: Derive, kinds: Mapping[type[Derived], Names], sorts: Names) -> None:
+        """`kinds` has the names of the parts of each kind; `sorts` are further orders besides the
         time of creation.
         """
         self._derived = derived
-        self.parts: dict[str, Any] = {name: kind() for name, kind in kinds.items()}
+        self.parts: dict[str, Any] = {}
+        for kind, names in kinds.items():
+            for name in names:
+                self.parts[name] = kind()
         self.sorts = {name: SortOrder() for name in sorts}
-        self.pairs = [(name, *name.split("+")) for name in kinds if "+" in name]
+        self.pairs = [(name, *name.split("+")) for name in self.parts if "+" in name]
         self.all: list[tuple[str, Derived]] = [*self.parts.items(), *self.sorts.items()]
 
     def replace(self, key: int, before: Row | None, after: Row | None) -> None:

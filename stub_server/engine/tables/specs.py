@@ -10,7 +10,7 @@ from ...core.money import cents
 from ...core.record import Body, Row, UniqueKey
 from ...core.slices import Sliced, filtered
 from ...core.text import without_accents
-from .indexes import Derive, Derived, Index, Names, Tags, Texts, Totals, kinds, nothing
+from .indexes import Derive, Derived, Index, Names, Tags, Texts, Totals, nothing
 
 Extract = Callable[[Row], Any]
 """The value of a unique key that a record has; None where it has none."""
@@ -48,7 +48,7 @@ class TableSpec(NamedTuple):
 
     schema: str
     derived: Derive = nothing
-    kinds: Mapping[str, type[Derived]] = {}
+    kinds: Mapping[type[Derived], Names] = {}
     sorts: Names = ()
     created: str = "createdAt"
     unique: Mapping[str, Extract] = {}
@@ -188,9 +188,6 @@ def _of_subscription(running: Collection[str], row: Row) -> Body:
     }
 
 
-_BY_STATUS = ("projectId+status", "planId+status")
-
-
 def table_specs(
     sets: Mapping[str, Mapping[str, Collection[str]]], unique: Mapping[str, Sequence[UniqueKey]]
 ) -> Mapping[str, TableSpec]:
@@ -198,13 +195,12 @@ def table_specs(
     its unique keys.
     """
     orders, running = sets["Order"], sets["Subscription"]["running"]
-    by_name = ("name",)
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
             _described,
-            kinds(Index, "is_active") | kinds(Texts, "search"),
-            by_name,
+            kinds={Index: ("is_active",), Texts: ("search",)},
+            sorts=("name",),
             created="created_at",
             unique={"digest": itemgetter("digest")},
             live=True,
@@ -212,61 +208,101 @@ def table_specs(
         "customers": TableSpec(
             "Customer",
             _of_customer,
-            kinds(Index, "email", "type", "document_type", "made_by")
-            | kinds(Tags, "metadata")
-            | kinds(Texts, "name", "search"),
-            by_name,
+            kinds={
+                Index: ("email", "type", "document_type", "made_by"),
+                Tags: ("metadata",),
+                Texts: ("name", "search"),
+            },
+            sorts=("name",),
             # stored without what the key ignores
             unique={"document": itemgetter("document")},
         ),
         "projects": TableSpec(
             "Project",
             _described,
-            kinds(Index, "status", "visibility") | kinds(Texts, "search"),
-            by_name,
+            kinds={Index: ("status", "visibility"), Texts: ("search",)},
+            sorts=("name",),
             live=True,
         ),
         "plans": TableSpec(
             "Plan",
             _of_plan,
-            kinds(Index, "projectId", "status", "billing_type") | kinds(Texts, "search"),
-            ("name", "amount"),
+            kinds={Index: ("projectId", "status", "billing_type"), Texts: ("search",)},
+            sorts=("name", "amount"),
             live=True,
         ),
         "products": TableSpec(
             "Product",
             _of_product,
-            kinds(Index, "projectId", "type", "status")
-            | kinds(Tags, "plans")
-            | kinds(Texts, "search"),
-            by_name,
+            kinds={Index: ("projectId", "type", "status"), Tags: ("plans",), Texts: ("search",)},
+            sorts=("name",),
         ),
         "orders": TableSpec(
             "Order",
             partial(_of_order, orders["payable"], orders["kept"]),
-            kinds(Index, "projectId", "planId", "status", "customerId", "subscriptionId")
-            | kinds(Index, "document", "paymentMethod", *_BY_STATUS)
-            | kinds(Tags, "metadata")
-            | kinds(Texts, "search")
-            | kinds(Totals, "gross", "refunded", "plan_net", "plans", "renewals")
-            | kinds(Totals, "customers", "plan_buyers", "plan_waiting"),
-            ("totalAmount", "paid_at"),
+            kinds={
+                Index: (
+                    "projectId",
+                    "planId",
+                    "status",
+                    "customerId",
+                    "subscriptionId",
+                    "document",
+                    "paymentMethod",
+                    "projectId+status",
+                    "planId+status",
+                ),
+                Tags: ("metadata",),
+                Texts: ("search",),
+                Totals: (
+                    "gross",
+                    "refunded",
+                    "plan_net",
+                    "plans",
+                    "renewals",
+                    "customers",
+                    "plan_buyers",
+                    "plan_waiting",
+                ),
+            },
+            sorts=("totalAmount", "paid_at"),
         ),
         "subscriptions": TableSpec(
             "Subscription",
             partial(_of_subscription, running),
-            kinds(Index, "projectId", "planId", "status", "customerId", "cancel_at_period_end")
-            | kinds(Index, "going_on", "customerId+planId", *_BY_STATUS)
-            | kinds(Totals, "subscribers", "active_subscribers", "plan_subscribers")
-            | kinds(Totals, "active_terms"),
-            ("next_billing_at",),
+            kinds={
+                Index: (
+                    "projectId",
+                    "planId",
+                    "status",
+                    "customerId",
+                    "cancel_at_period_end",
+                    "going_on",
+                    "customerId+planId",
+                    "projectId+status",
+                    "planId+status",
+                ),
+                Totals: ("subscribers", "active_subscribers", "plan_subscribers", "active_terms"),
+            },
+            sorts=("next_billing_at",),
             mirrors=("customer", "plan"),
         ),
-        "webhooks": TableSpec("Webhook", kinds=kinds(Index, "is_active", "projectId")),
+        "webhooks": TableSpec(
+            "Webhook",
+            kinds={Index: ("is_active", "projectId")},
+        ),
         "webhook_logs": TableSpec(
             "WebhookLogEntry",
-            kinds=kinds(Index, "webhookId", "projectId", "status", "event_type", "event_id")
-            | kinds(Index, "webhookId+status"),
+            kinds={
+                Index: (
+                    "webhookId",
+                    "projectId",
+                    "status",
+                    "event_type",
+                    "event_id",
+                    "webhookId+status",
+                ),
+            },
         ),
     }
     for name, spec in specs.items():
