@@ -171,5 +171,6 @@ def detail(field: str, code: str, message: str, where: str = "body") -> Detail:
 
 def reference_not_found(field: str, what: str) -> Conflict:
     """409 for an id in the body that no record has: 404 is the target in the path."""
-    message = f"No {what} of this merchant has this {field}."
-    return Conflict.at(field, message, "reference_not_found")
+    return Conflict.at(
+        field, f"No {what} of this merchant has this {field}.", "reference_not_found"
+    )

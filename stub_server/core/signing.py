@@ -68,8 +68,11 @@ def verify(
     if unusable is not None:
         return unusable
     timestamp = int(headers["webhook-timestamp"])
-    parts = headers["webhook-signature"].encode().split(b" ")[:_MOST_SIGNATURES]
-    given = [part for part in parts if part[:3] == b"v1,"]
+    given = [
+        part
+        for part in headers["webhook-signature"].encode().split(b" ")[:_MOST_SIGNATURES]
+        if part[:3] == b"v1,"
+    ]
     if not given:
         return Verdict(
             None,

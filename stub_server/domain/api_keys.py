@@ -105,11 +105,12 @@ def changed_key(row: Row, body: Body, projects: list[str] | None, now: int) -> R
     if projects is not None:
         row = row.changed({"allowed_projects": ",".join(projects)}, {"allowed_projects": projects})
     if body.get("is_active") is True and state(row, now) == "expired":
-        message = (
+        raise Conflict.at(
+            "is_active",
             "An expired key cannot be switched on: send a future expires_at (or null) with"
-            " is_active."
+            " is_active.",
+            "api_key_expired",
         )
-        raise Conflict.at("is_active", message, "api_key_expired")
     return _settled(row, now)
 
 

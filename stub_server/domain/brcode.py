@@ -63,8 +63,7 @@ def capitals(text: str, limit: int | None = None) -> str:
     may be empty.
     """
     plain = without_accents(text.upper()).encode("ascii", "ignore").decode().upper()
-    words = _UNPRINTABLE.sub(" ", plain).split()
-    return " ".join(words)[:limit].rstrip()
+    return " ".join(_UNPRINTABLE.sub(" ", plain).split())[:limit].rstrip()
 
 
 def merchant_name(text: str) -> str:
@@ -120,8 +119,9 @@ def drawn(code: str, form: str) -> bytes:
 
     out = BytesIO()
     # A white background, as a transparent one cannot be scanned on a dark page.
-    symbol = segno.make_qr(code, error="m", boost_error=False)
-    symbol.save(out, kind=form, scale=6, border=QUIET_ZONE, dark="black", light="white")
+    segno.make_qr(code, error="m", boost_error=False).save(
+        out, kind=form, scale=6, border=QUIET_ZONE, dark="black", light="white"
+    )
     return out.getvalue()
 
 

@@ -38,8 +38,11 @@ def _settled(sent: Body, prefix: str = "") -> Body:
 def _check_types(sent: Body, kind: str, holder: str, prefix: str) -> None:
     for name, value in (("document_type", kind), ("type", holder)):
         if sent.get(name) not in (None, value):
-            message = f"{name} is {sent[name]}, but the document makes it {value}."
-            raise Conflict.at(prefix + name, message, "document_type_conflict")
+            raise Conflict.at(
+                prefix + name,
+                f"{name} is {sent[name]}, but the document makes it {value}.",
+                "document_type_conflict",
+            )
 
 
 _CEP = re.compile(r"([0-9]{2})\.?([0-9]{3})-?([0-9]{3})").fullmatch
@@ -75,8 +78,10 @@ def as_buyer(public: Body) -> Body:
         name: f"+{phone['country_code']}{phone.get('area_code', '')}{phone['number']}"
         for name, phone in public["phones"].items()
     }
-    own = {name: public[name] for name in _OF_BUYERS}
-    return own | {"phones": phones, "address": public["address"]}
+    return {name: public[name] for name in _OF_BUYERS} | {
+        "phones": phones,
+        "address": public["address"],
+    }
 
 
 # In other numbers the area code cannot be told apart. Country codes of one and two digits are those
@@ -115,8 +120,10 @@ def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
     if not all(map(_fits, address, address.values())):
         address = {}
         warned.append("customer_address_not_copied")
-    customer = {name: buyer[name] for name in _OF_BUYERS}
-    return customer | {"phones": phones, "address": address}, tuple(warned)
+    return {name: buyer[name] for name in _OF_BUYERS} | {
+        "phones": phones,
+        "address": address,
+    }, tuple(warned)
 
 
 def _fits(name: str, text: str) -> bool:

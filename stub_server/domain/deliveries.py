@@ -301,12 +301,13 @@ def after_delivery(webhook: Row, tried: Row, outcome: AttemptOutcome, trigger: s
             failures = 0
         elif after == "failed" != before:
             failures += 1
-    seen = {
-        "last_delivery_at": iso(at),
-        "last_delivery_status": status,
-        "consecutive_failures": failures,
-    }
-    webhook = webhook.changed(seen)
+    webhook = webhook.changed(
+        {
+            "last_delivery_at": iso(at),
+            "last_delivery_status": status,
+            "consecutive_failures": failures,
+        }
+    )
     if webhook["is_active"] and trigger != TEST:
         if outcome.status == GONE:
             return disabled_webhook(webhook, "gone", iso(at))

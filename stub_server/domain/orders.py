@@ -230,8 +230,11 @@ def check_failure(code: str, method: str) -> None:
     """Raises Conflict for a failure code that the payment's method does not have."""
     if method not in FAILURES[code]["methods"]:
         known = ", ".join(name for name, about in FAILURES.items() if method in about["methods"])
-        message = f"A payment by {method} does not fail with {code}. Its codes are {known}."
-        raise Conflict.at("code", message, "failure_code_not_applicable")
+        raise Conflict.at(
+            "code",
+            f"A payment by {method} does not fail with {code}. Its codes are {known}.",
+            "failure_code_not_applicable",
+        )
 
 
 def failure(code: str) -> dict[str, str]:
@@ -289,8 +292,11 @@ def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ..
     items, total, found = items_cents(body["items"]), cents(body["totalAmount"]), []
     if items != total:
         if strict_amounts:
-            message = f"The items add up to {text(items)}, not to {text(total)}."
-            raise Conflict.at("totalAmount", message, "amount_mismatch")
+            raise Conflict.at(
+                "totalAmount",
+                f"The items add up to {text(items)}, not to {text(total)}.",
+                "amount_mismatch",
+            )
         found.append("amount_mismatch")
     if items != cents(price):
         found.append("price_mismatch")

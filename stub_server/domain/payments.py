@@ -66,8 +66,9 @@ def paid(row: Row, payer: Payer, suffix: str, paid_at: int, now: int) -> Row:
         transaction["payer_bank"] = payer.bank
     transaction["payer_name"] = payer.name
     transaction["payer_document"] = mask_document(payer.document)
-    received = {"paid_cents": cents(row["totalAmount"]), "paid_at": paid_at}
-    return closed(row, "paid", now, transaction).keeping(received)
+    return closed(row, "paid", now, transaction).keeping(
+        {"paid_cents": cents(row["totalAmount"]), "paid_at": paid_at}
+    )
 
 
 def refunds(row: Row) -> list[list[int]]:
@@ -170,8 +171,9 @@ def disputed(row: Row, amount: int | None, reason: str | None, now: int) -> Row:
 def check_disputed(row: Row) -> None:
     """Check that an order is disputed. Raises Conflict."""
     if row.status != "disputed":
-        message = f"The order is {row.status}; only a disputed one has a dispute to resolve."
-        raise Conflict.at("status", message)
+        raise Conflict.at(
+            "status", f"The order is {row.status}; only a disputed one has a dispute to resolve."
+        )
 
 
 def won(row: Row, now: int) -> Row:

@@ -64,8 +64,12 @@ def check_open(project: Body, field: str = "status") -> None:
     any more.
     """
     if project["status"] == "archived":
-        message = "The project is archived: neither it nor its plans and products can be changed."
-        raise Conflict.at(field, message, "project_archived", advice="Use another project.")
+        raise Conflict.at(
+            field,
+            "The project is archived: neither it nor its plans and products can be changed.",
+            "project_archived",
+            advice="Use another project.",
+        )
 
 
 def check_idle(orders: int, subscriptions: int, late: Row | None) -> None:
@@ -94,8 +98,9 @@ def check_idle(orders: int, subscriptions: int, late: Row | None) -> None:
 def new_plan(blank: Row, body: Body) -> Row:
     """A new plan."""
     # a live counter, calculated whenever the plan is shown
-    own = {"projectId": body["projectId"].lower(), "subscribers_count": 0}
-    return _settled(blank.changed(body | own))
+    return _settled(
+        blank.changed(body | {"projectId": body["projectId"].lower(), "subscribers_count": 0})
+    )
 
 
 def changed_plan(row: Row, body: Body, running: int) -> Row:

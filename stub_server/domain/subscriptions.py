@@ -62,11 +62,13 @@ def opened(blank: Row, code: str, plan: Body, order: Row, customer: Body, *, tri
 
 def activated(row: Row) -> Row:
     """The subscription after its trial, in the first paid period."""
-    period = {
-        "current_period_start": row["trial_end"],
-        "current_period_end": iso(period_end(row)),
-    }
-    return row.changed({"status": "active"} | period)
+    return row.changed(
+        {
+            "status": "active",
+            "current_period_start": row["trial_end"],
+            "current_period_end": iso(period_end(row)),
+        }
+    )
 
 
 def renewed(row: Row, order_id: str, method: str) -> Row:
@@ -81,8 +83,11 @@ def renewed(row: Row, order_id: str, method: str) -> Row:
     if row.status == "past_due":  # the earlier periods are over
         paid_by, ends = [order_id], [end]
         after |= {"status": "active", "current_period_start": iso(begins)}
-    paid = {"periods": periods, "renewal_order": None, "paid_by": paid_by, "ends": ends}
-    return _ends_with(row.changed(after, paid))
+    return _ends_with(
+        row.changed(
+            after, {"periods": periods, "renewal_order": None, "paid_by": paid_by, "ends": ends}
+        )
+    )
 
 
 def withdrawn(row: Row, order_id: str) -> Row:

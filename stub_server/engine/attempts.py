@@ -94,9 +94,11 @@ def disturbance(sandbox: Sandbox, attempt: Attempt) -> Effect:
     if not sandbox.faults.rules:
         return NO_EFFECT
     texts = {"event": attempt.entry["event_type"], "url": attempt.delivery.url}
-    is_seeded = "receiver" in attempt.webhook.hidden
     return sandbox.faults.by_delivery(
-        texts, attempt.delivery.body, sandbox.clock.now, is_seeded=is_seeded
+        texts,
+        attempt.delivery.body,
+        sandbox.clock.now,
+        is_seeded="receiver" in attempt.webhook.hidden,
     )
 
 

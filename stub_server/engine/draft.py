@@ -220,8 +220,7 @@ class Draft:
         """
         self._events.append(event)
         if event.type != TEST:
-            active = self.store.webhooks.peek_active()
-            webhooks = subscribers(active, event.type, event.project_id)
+            webhooks = subscribers(self.store.webhooks.peek_active(), event.type, event.project_id)
             if webhooks:
                 self.open_deliveries(webhooks, event, test=False)
 
@@ -319,8 +318,13 @@ class Draft:
             for name, old, new in self._versions.values()
         ]
         merchant = self.store.merchant
-        opens = merchant.id not in self.sandbox.stores
-        return Part.of(merchant, changes, self._used(), opens=opens, closes=False)
+        return Part.of(
+            merchant,
+            changes,
+            self._used(),
+            opens=merchant.id not in self.sandbox.stores,
+            closes=False,
+        )
 
     def _used(self) -> list[Used]:
         """The keys that were used since the last step, and those that the draft deletes."""
@@ -332,6 +336,5 @@ class Draft:
                 deleted.add(ident)
         found = []
         for ident, before in used.items():
-            after = None if ident in deleted else usage.get(ident)
-            found.append(Used(ident, after, before))
+            found.append(Used(ident, None if ident in deleted else usage.get(ident), before))
         return found

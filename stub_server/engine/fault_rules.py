@@ -315,8 +315,9 @@ def _check_members(fault: Fault) -> None:
         message = (
             f"This rule is about deliveries. Leave out what only requests have: {', '.join(wrong)}."
         )
-        details = [detail(name, CONFLICT, message) for name in wrong]
-        raise Conflict(message, code=CONFLICT, details=details)
+        raise Conflict(
+            message, code=CONFLICT, details=[detail(name, CONFLICT, message) for name in wrong]
+        )
 
 
 def _body_path(text: str) -> BodyPath:
@@ -325,8 +326,11 @@ def _body_path(text: str) -> BodyPath:
     Raises Conflict for any other text.
     """
     if not _is_path(text):
-        message = f"{text} is not a path. Write it like $.customer.email or $.items[0].price."
-        raise Conflict.at("match.body", message, CONFLICT)
+        raise Conflict.at(
+            "match.body",
+            f"{text} is not a path. Write it like $.customer.email or $.items[0].price.",
+            CONFLICT,
+        )
     return tuple(_steps(text))
 
 

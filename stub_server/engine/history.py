@@ -64,11 +64,11 @@ def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
             return step.number
         earliest = step.before.clock.now
     if earliest > instant:
-        message = (
+        raise not_stored(
             f"The state of {iso(instant)} is no longer stored. {_oldest(log)} Its time is"
-            f" {iso(earliest)}."
+            f" {iso(earliest)}.",
+            field,
         )
-        raise not_stored(message, field)
     return log.oldest - 1
 
 

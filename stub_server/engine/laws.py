@@ -217,12 +217,13 @@ def checking(sandbox: Sandbox) -> Sliced[list[Body]]:
             violations[law].append(violation)
     found = []
     for number, law in enumerate(LAWS, start=1):
-        report = {
-            "id": number,
-            "name": law.name,
-            "ok": not violations[law],
-            "checked": checked[law],
-            "violations": violations[law],
-        }
-        found.append(report)
+        found.append(
+            {
+                "id": number,
+                "name": law.name,
+                "ok": not violations[law],
+                "checked": checked[law],
+                "violations": violations[law],
+            }
+        )
     return found

@@ -142,8 +142,7 @@ class Event(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it keeps in memory."""
-        beside = len(self.hidden) + len(self.extras.others)
-        return EVENT_OVERHEAD + len(self.resource) + beside
+        return EVENT_OVERHEAD + len(self.resource) + len(self.hidden) + len(self.extras.others)
 
     def payload(self) -> bytes:
         """The webhook body: compact JSON, the resource under its singular key, hidden

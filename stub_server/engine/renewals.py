@@ -88,8 +88,7 @@ def _is_late(row: Row) -> bool:
 
 def _charge(draft: Draft, order: Row) -> None:
     """A card pays its renewal order, unless a magic value refuses it."""
-    magic = orders.magic_for(order)
-    if draft.is_in(order, "payable") and not magic.refuses:
+    if draft.is_in(order, "payable") and not orders.magic_for(order).refuses:
         billing.pay(draft, order)
 
 
@@ -165,9 +164,8 @@ def resume(draft: Draft, row: Row) -> None:
 
 def _suspended_at(draft: Draft, row: Row) -> int:
     """When the project of a subscription was suspended, in ms."""
-    project = draft.store.projects.get(row["projectId"])
     # a contract may call more states paused
-    return int(project.hidden.get("suspended_at", draft.now))
+    return int(draft.store.projects.get(row["projectId"]).hidden.get("suspended_at", draft.now))
 
 
 # -- disputes: a chargeback of a card, or the MED of a PIX payment

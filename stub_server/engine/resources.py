@@ -67,8 +67,7 @@ def clear_plan(draft: Draft, plan_id: str) -> None:
     """Take a plan that is deleted out of products, of many some now and the others at once."""
     rows = draft.store.products.rows_of("plans", plan_id)
     for row in draft.some(rows, CLEARING_PLAN, plan_id, MOST_CLEARED):
-        left = [ident for ident in row["planIds"] if ident != plan_id]
-        draft.put(row.changed({"planIds": left}))
+        draft.put(row.changed({"planIds": [ident for ident in row["planIds"] if ident != plan_id]}))
 
 
 def add_key(draft: Draft, new: Row) -> None:

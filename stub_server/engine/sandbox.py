@@ -193,10 +193,12 @@ class Sandbox:
         if store is not None:
             return store
         name = f"Loja {merchant_id[:8]}"
-        merchant = Merchant(
-            merchant_id, named_uuid("user", merchant_id), name, "São Paulo", iso(self.clock.now)
+        return Store(
+            Merchant(
+                merchant_id, named_uuid("user", merchant_id), name, "São Paulo", iso(self.clock.now)
+            ),
+            self.rules.layout,
         )
-        return Store(merchant, self.rules.layout)
 
     # -- change
 

@@ -183,8 +183,7 @@ def _expire_key(draft: Draft, subject: str) -> None:
 def _call_off(draft: Draft, subject: str) -> None:
     """The webhook was switched off or deleted: its open deliveries are canceled."""
     table = draft.store.webhook_logs
-    states = draft.states("WebhookLogEntry", "open")
-    waiting = _rows_in(table, "webhookId", subject, states)
+    waiting = _rows_in(table, "webhookId", subject, draft.states("WebhookLogEntry", "open"))
     for row in draft.some(waiting, CALLING_OFF, subject, MOST_CHANGED):
         draft.put(row.changed({"status": "canceled", "next_attempt_at": None}))
 
@@ -236,8 +235,7 @@ def _on_order(states: str, action: Callable[[Draft, Row], object]) -> Job:
     def job(draft: Draft, subject: str) -> None:
         # Most have been paid long before they would expire: those are not even parsed.
         if draft.store.orders.is_in(subject, "status", draft.states("Order", states)):
-            row = draft.get("orders", subject)
-            action(draft, row)
+            action(draft, draft.get("orders", subject))
 
     return job
 

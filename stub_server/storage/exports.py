@@ -124,8 +124,9 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
     """
     clock = sandbox.clock.recorded
     at = clock if clock.now == body["at"] else sandbox.clock.at(body["at"])
-    recorded = without(body, "replies") | {"clock": at._asdict()}
-    step = Reader.of(sandbox, adopted(anew=True, keeps_shown=True), fitting).step(recorded)
+    step = Reader.of(sandbox, adopted(anew=True, keeps_shown=True), fitting).step(
+        without(body, "replies") | {"clock": at._asdict()}
+    )
     if step.restores:
         return step
     (part,) = step.parts

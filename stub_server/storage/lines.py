@@ -49,8 +49,9 @@ class Writer:
         places: dict[bytes, int] = {}
         count = 0
         for store in sandbox.stores.values():
-            usage = dict(sorted(store.usage.items()))
-            yield line_of("merchant", asdict(store.merchant) | {"usage": usage})
+            yield line_of(
+                "merchant", asdict(store.merchant) | {"usage": dict(sorted(store.usage.items()))}
+            )
             for name, table in sorted(store.tables.items()):
                 for key in table.order:
                     record = table.rows[key]
@@ -68,22 +69,26 @@ class Writer:
     def step(self, step: Step, kind: str = "step") -> bytes:
         """The line of a step."""
         settings = step.after.settings
-        body = {
-            "number": step.number,
-            "at": step.at,
-            "cause": step.cause._asdict(),
-            "clock": step.after.clock._asdict(),
-            "position": step.after.position,
-            "raised": step.after.events,
-            "parts": list(map(self._part, step.parts)),
-            "restores": step.restores or None,
-            "events": _ends(step.event_ends, lambda event: _shown(event, step.changes)),
-            "replies": _ends(step.reply_ends, _reply) if self._secrets else None,
-            "timers": [timer._asdict() for timer in step.timers_set],
-            "taken": [timer.seq for timer in step.timers_fired],
-            "settings": None if settings == step.before.settings else settings._asdict(),
-        }
-        return line_of(kind, _filled(body))
+        return line_of(
+            kind,
+            _filled(
+                {
+                    "number": step.number,
+                    "at": step.at,
+                    "cause": step.cause._asdict(),
+                    "clock": step.after.clock._asdict(),
+                    "position": step.after.position,
+                    "raised": step.after.events,
+                    "parts": list(map(self._part, step.parts)),
+                    "restores": step.restores or None,
+                    "events": _ends(step.event_ends, lambda event: _shown(event, step.changes)),
+                    "replies": _ends(step.reply_ends, _reply) if self._secrets else None,
+                    "timers": [timer._asdict() for timer in step.timers_set],
+                    "taken": [timer.seq for timer in step.timers_fired],
+                    "settings": None if settings == step.before.settings else settings._asdict(),
+                }
+            ),
+        )
 
     def _part(self, part: Part) -> Body:
         puts, drops = [], []
@@ -92,14 +97,15 @@ class Writer:
                 puts.append(self._record(table, after))
             elif before is not None:
                 drops.append({"table": table, "id": before.id, "created": before.created})
-        body = {
-            "merchant": part.merchant if part.opens else part.merchant.id,
-            "closes": part.closes or None,
-            "puts": puts,
-            "drops": drops,
-            "used": {key: after for key, after, _ in part.used},
-        }
-        return _filled(body)
+        return _filled(
+            {
+                "merchant": part.merchant if part.opens else part.merchant.id,
+                "closes": part.closes or None,
+                "puts": puts,
+                "drops": drops,
+                "used": {key: after for key, after, _ in part.used},
+            }
+        )
 
     def _record(self, table: str, record: Record) -> Body:
         if not self._secrets:
@@ -216,10 +222,12 @@ def blanked(table: str, record: Record) -> Record:
         return changed(record, {}, {"digest": ""})
     if table == "webhooks":
         shown = orjson.loads(record.public)
-        headers = [{**header, "value": REDACTED} for header in shown["headers"]]
         return changed(
             record,
-            {"headers": headers, "url": _USER.sub(r"\1", shown["url"])},
+            {
+                "headers": [{**header, "value": REDACTED} for header in shown["headers"]],
+                "url": _USER.sub(r"\1", shown["url"]),
+            },
             {"signing_keys": []},
         )
     if table == "webhook_logs":
@@ -227,8 +235,11 @@ def blanked(table: str, record: Record) -> Record:
         for name in kept:
             if not name.startswith(_OURS):
                 kept[name] = REDACTED
-        url = _USER.sub(r"\1", orjson.loads(record.public)["url"])
-        return changed(record, {"url": url}, {"request_headers": kept})
+        return changed(
+            record,
+            {"url": _USER.sub(r"\1", orjson.loads(record.public)["url"])},
+            {"request_headers": kept},
+        )
     return record
 
 

@@ -79,10 +79,11 @@ def pack(
             for line in chain([orjson.dumps({"header": header})], lines):
                 size += len(line) + 1
                 if len(line) > LONGEST_LINE:
-                    message = (
-                        f"A record takes more than {LONGEST_LINE >> 20} MiB, the maximum of a line."
+                    raise BadFile(
+                        "too_large",
+                        f"A record takes more than {LONGEST_LINE >> 20} MiB, the maximum of a"
+                        " line.",
                     )
-                    raise BadFile("too_large", message)
                 if size > MOST_BYTES:
                     raise BadFile(
                         "too_large", f"The sandbox takes more than {_LIMIT}, the maximum of a file."

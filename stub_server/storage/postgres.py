@@ -208,22 +208,22 @@ class PostgresStore(Database):
         Or of the one that is creating it.
         """
         with session.transaction():
-            found = session.run(
+            for number, address in session.run(
                 "select id, (select address from processes where id = holder and until >"
                 " clock_timestamp()) from sandboxes where name = ? and holder != ? for update",
                 name,
                 self.holder,
-            )
-            for number, address in found:
+            ):
                 if address is not None:
                     return str(address)
                 session.run("update sandboxes set holder = ? where id = ?", self.holder, number)
-        creating = (
+        for (address,) in session.run(
             "select address from creations join processes on id = holder where name = ? and holder"
             " != ? and until > clock_timestamp() and not exists (select 1 from sandboxes where name"
-            " = creations.name)"
-        )
-        for (address,) in session.run(creating, name, self.holder):
+            " = creations.name)",
+            name,
+            self.holder,
+        ):
             return str(address)
         return None
 

@@ -205,7 +205,6 @@ class Reader:
         versions = [] if restores else written(parts[0].changes)
         timers = [Timer(**timer) for timer in body.get("timers", ())]
         before, numbers = sandbox.standing, [timer.seq for timer in timers]
-        fired = [sandbox.timers.live.get(number) for number in body.get("taken", ())]
         return Step(
             number=body["number"],
             at=body["at"],
@@ -218,7 +217,9 @@ class Reader:
             ),
             reply_ends=_ends(sandbox.replies, body.get("replies"), self._reply),
             timers_set=tuple(timers),
-            timers_fired=tuple(filter(None, fired)),
+            timers_fired=tuple(
+                filter(None, [sandbox.timers.live.get(number) for number in body.get("taken", ())])
+            ),
             restores=restores,
         )
 

@@ -161,12 +161,13 @@ def has(session: Session, name: str) -> bool:
 
 def sandbox_with(session: Session, key: str) -> str | None:
     """The name of the sandbox that an API key belongs to."""
-    rows = session.run(
+    for (name,) in session.run(
         "select name from sandboxes where id = (select sandbox from credentials where credential"
         " = ?)",
         key,
-    )
-    return next(iter(_column(rows)), None)
+    ):
+        return str(name)
+    return None
 
 
 def keys_of(session: Session, sandbox: int) -> list[str]:
@@ -287,8 +288,13 @@ def _places(row: str, rows: Sequence[object]) -> str:
 def _row_changed(session: Session, change: Change, holder: int) -> bool:
     """Change the row of a sandbox, or delete it; False where that cannot be done."""
     if change.ends:
-        ended = "delete from sandboxes where id = ? and holder = ? returning id"
-        return bool(session.run(ended, change.number, holder))
+        return bool(
+            session.run(
+                "delete from sandboxes where id = ? and holder = ? returning id",
+                change.number,
+                holder,
+            )
+        )
     kept = change.row
     if kept is None:
         return True
@@ -296,8 +302,7 @@ def _row_changed(session: Session, change: Change, holder: int) -> bool:
         return entered(session, kept, holder)
     # no values
     update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
-    where = change.number, change.before, holder
-    return bool(session.run(update, *kept[1:], sum_of(*kept), *where))
+    return bool(session.run(update, *kept[1:], sum_of(*kept), change.number, change.before, holder))
 
 
 def entered(session: Session, kept: Kept, holder: int) -> bool:
@@ -331,10 +336,12 @@ def keys_entered(keys: Sequence[str], sandbox: int) -> Iterator[Statement]:
 
 def state_entered(sandbox: int, state: KeptState) -> list[Statement]:
     """A state of a sandbox, in place of the one of its name."""
-    row = state.id, sandbox, *state[1:], sum_of(*state)
     return [
         state_ended(sandbox, state.name),
-        ("insert into states values (?, ?, ?, ?, ?, ?, ?, ?)", row),
+        (
+            "insert into states values (?, ?, ?, ?, ?, ?, ?, ?)",
+            (state.id, sandbox, *state[1:], sum_of(*state)),
+        ),
     ]
 
 

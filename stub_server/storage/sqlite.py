@@ -221,9 +221,8 @@ def locked(path: Path) -> sqlite3.Connection:
         lock.close()
         if "locked" not in str(error):
             raise
-        message = (
+        raise StoreError(
             f"--store {path}: another server uses this directory. Stop it, or give each one its"
             " own."
-        )
-        raise StoreError(message) from None
+        ) from None
     return lock

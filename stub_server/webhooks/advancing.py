@@ -102,5 +102,8 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     """
     timers = sandbox.timers
     due = timers.attempts_due(sandbox.clock.now)
-    held = len(timers.on_hold) + sum(map(len, timers.parked.values()))
-    return {"due": due, "in_flight": len(courier.outbox(sandbox).queues), "held": held}
+    return {
+        "due": due,
+        "in_flight": len(courier.outbox(sandbox).queues),
+        "held": len(timers.on_hold) + sum(map(len, timers.parked.values())),
+    }

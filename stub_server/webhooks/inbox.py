@@ -6,7 +6,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from ..contract.secrets import REDACTED, SECRET_HEADERS
@@ -60,8 +60,8 @@ class Message(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        headers = sum(map(len, self.headers)) + sum(map(len, self.headers.values()))
-        return OVERHEAD + len(self.body) + headers
+        headers = chain(self.headers, self.headers.values())
+        return OVERHEAD + len(self.body) + sum(map(len, headers))
 
 
 OK = Answer()

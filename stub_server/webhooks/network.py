@@ -98,8 +98,10 @@ async def resolve(host: str, port: int) -> list[str]:
     """
 
     def look_up() -> list[str]:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return [str(address[0]) for *_, address in found]
+        return [
+            str(address[0])
+            for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        ]
 
     return await BackgroundWorker().beside(look_up)
 
@@ -301,8 +303,12 @@ def request_of(delivery: Delivery, headers: HeaderPairs) -> httpcore2.Request:
     target = httpcore2.URL(scheme=url.scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     fields = [(b"host", url.netloc), (b"content-length", b"%d" % len(delivery.body))]
     fields += httpx2.Headers(headers, encoding="utf-8").raw
-    content = delivery.body if delivery.pieces is None else delivery.pieces()
-    return httpcore2.Request(delivery.method, target, headers=fields, content=content)
+    return httpcore2.Request(
+        delivery.method,
+        target,
+        headers=fields,
+        content=delivery.body if delivery.pieces is None else delivery.pieces(),
+    )
 
 
 def _kind(error: BaseException) -> str:

@@ -109,8 +109,9 @@ class Session:
             yield delivery.body[-1:]
 
         each = replace(delivery, pieces=in_step)
-        attempts = [self._sender.attempt(each, ANSWER_TIME) for _ in range(copies)]
-        outcomes = await asyncio.gather(*attempts)
+        outcomes = await asyncio.gather(
+            *[self._sender.attempt(each, ANSWER_TIME) for _ in range(copies)]
+        )
         if not is_sent:
             raise Failed(outcomes[0].error or "connection_failed")
         statuses = [outcome.status for outcome in outcomes]

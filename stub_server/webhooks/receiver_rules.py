@@ -240,21 +240,22 @@ class Certification(Session):
         return _judged(_is_refused(old) and not done.is_any, f"{_described(old)}; {done}")
 
     async def key_rotation(self) -> Finding:
-        keys = (*OTHER_KEYS, *self.target.keys)
-        return _accepted(await self.send(self.samples.next(), keys=keys))
+        return _accepted(
+            await self.send(self.samples.next(), keys=(*OTHER_KEYS, *self.target.keys))
+        )
 
     async def raw_body(self) -> Finding:
         sample = self.samples.next()
-        body = orjson.dumps(sample, option=orjson.OPT_INDENT_2)
-        return _accepted(await self.send(sample, body=body))
+        return _accepted(
+            await self.send(sample, body=orjson.dumps(sample, option=orjson.OPT_INDENT_2))
+        )
 
     async def late(self) -> Finding:
         return _accepted(await self.send(self.samples.next(LATE)))
 
     async def order(self) -> Finding:
         newer = self.samples.next()
-        outcomes = [await self.send(newer), await self.send(self.samples.older(newer))]
-        return _all_accepted(outcomes)
+        return _all_accepted([await self.send(newer), await self.send(self.samples.older(newer))])
 
     async def unknown_type(self) -> Finding:
         return _accepted(await self.send(self.samples.of_unknown_type()))

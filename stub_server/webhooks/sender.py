@@ -70,8 +70,9 @@ class Sender:
         """Raises Failed."""
         from .network import beside, exchange  # not needed by a server that sends nothing
 
-        sent = exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
-        return await beside(sent)
+        return await beside(
+            exchange(delivery, headers, timeout, local=self.local, cacert=self.cacert)
+        )
 
 
 def retry_after(text: str | None, now: int) -> int | None:

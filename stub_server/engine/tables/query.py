@@ -154,8 +154,7 @@ def _between(table: Table, name: str, low: Any, high: Any) -> Search:
         start = bisect_left(order, (low,))
     if high is not None:
         stop = bisect_left(order, (high,))
-    keys = (key for _, key in order[start:stop])
-    return (yield from _in_order(table, keys, stop - start))
+    return (yield from _in_order(table, (key for _, key in order[start:stop]), stop - start))
 
 
 def _in_order(table: Table, keys: Iterable[int], count: int) -> Search:

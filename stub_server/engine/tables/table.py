@@ -88,8 +88,10 @@ class Table:
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
         self.order: Keys = []
-        keys = {name: extract_of(key) for name, key in spec.keys.items()}
-        self.extracts: Mapping[str, Extract] = {**keys, **spec.unique}
+        self.extracts: Mapping[str, Extract] = {
+            **{name: extract_of(key) for name, key in spec.keys.items()},
+            **spec.unique,
+        }
         self.unique: dict[str, dict[Hashable, str]] = {name: {} for name in self.extracts}
         self.views = Views(spec.derived, spec.kinds, spec.sorts)
         self.lists: dict[Hashable, Any] = {}
@@ -200,8 +202,12 @@ class Table:
             if holder is not None and holder != row.id:
                 raise UniqueViolation(self.spec, name, value, holder)
         ident, key, version, _, _ = row.record
-        record = Record(ident, key, version + 1, encoded(row.public), encoded(row.hidden))
-        return Row(self.name, record, row.public, row.hidden)
+        return Row(
+            self.name,
+            Record(ident, key, version + 1, encoded(row.public), encoded(row.hidden)),
+            row.public,
+            row.hidden,
+        )
 
     def replace(self, before: Row | None, after: Row | None) -> None:
         """Replace a version by the next one: a record without one before is new, one without one
