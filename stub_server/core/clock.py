@@ -72,12 +72,15 @@ def parse_iso(text: str) -> int:
     a leap second the second after it. Raises ValueError for text that is not a date-time or has no
     offset.
     """
-    text, added = text.upper(), 0
+    text = text.upper()
+    added = 0
     if text[:5] == "0000-":  # Python has no year 0; year 4 has the same days
-        text, added = "0004-" + text[5:], -_FOUR_YEARS
+        text = "0004-" + text[5:]
+        added = -_FOUR_YEARS
     is_leap_second = text[16:19] == ":60"
     if is_leap_second:
-        text, added = f"{text[:17]}59{text[19:]}", added + SECOND
+        text = f"{text[:17]}59{text[19:]}"
+        added += SECOND
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a date-time needs an offset such as Z")
@@ -117,7 +120,8 @@ class Clock:
 
     def set(self, state: ClockState) -> None:
         """Take over the state that a step recorded."""
-        self.recorded, self.now = state, state.now
+        self.recorded = state
+        self.now = state.now
 
     @property
     def frozen(self) -> bool:

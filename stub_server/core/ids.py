@@ -77,7 +77,8 @@ class Ids:
         self.identify(sandbox)
 
     def _draw_from(self, key: bytes) -> None:
-        self.key, self._keyed = key, blake2b(key=key, digest_size=32)
+        self.key = key
+        self._keyed = blake2b(key=key, digest_size=32)
 
     def identify(self, identity: str) -> None:
         """Draw secrets of another identity from now on."""
@@ -120,7 +121,8 @@ class Ids:
         """The ids for the seeded past: separate streams, from position 0 on."""
         twin = copy(self)
         twin._draw_from(sha256(self.key + b"/before").digest())
-        twin.position, twin.event_salt = (0, 0), 0
+        twin.position = (0, 0)
+        twin.event_salt = 0
         twin._name("", twin.key.hex())
         twin.identify("")
         return twin
@@ -186,7 +188,8 @@ def _uuid_of(digest: bytes) -> str:
 
 def _characters(digest: bytes, alphabet: str, length: int) -> str:
     """A text made of a digest, whose 256 bits make the bias of the remainder negligible."""
-    number, text = int.from_bytes(digest, "big") % len(alphabet) ** length, ""
+    number = int.from_bytes(digest, "big") % len(alphabet) ** length
+    text = ""
     for _ in range(length):
         number, place = divmod(number, len(alphabet))
         text += alphabet[place]

@@ -24,7 +24,8 @@ class Refusal(Exception):
     code = "internal_error"
 
     def __init_subclass__(cls, status: int | None = None, code: str | None = None) -> None:
-        cls.status, cls.code = status or cls.status, code or cls.code
+        cls.status = status or cls.status
+        cls.code = code or cls.code
 
     def __init__(
         self,
@@ -37,8 +38,10 @@ class Refusal(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(f"{message} {advice}".rstrip())
-        self.message, self.advice = message, advice
-        self.status, self.code = status or self.status, code or self.code
+        self.message = message
+        self.advice = advice
+        self.status = status or self.status
+        self.code = code or self.code
         self.details = tuple(details)
         self.headers = dict(headers or {})
 

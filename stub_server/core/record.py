@@ -17,7 +17,8 @@ Difference = tuple[str, Any, Any]
 """A place such as `body.items[0].amount`, and the two values there."""
 
 
-BELOW_INSTANT, _SALT = 192, (1 << 64) - 1
+BELOW_INSTANT = 192
+_SALT = (1 << 64) - 1
 """Bits of a record's key below its instant: 128 of the id, and those of the salt."""
 
 

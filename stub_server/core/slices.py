@@ -24,7 +24,8 @@ class BackgroundWorker:
     """Long work takes turns here: many slices side by side would be a long one again."""
 
     def __init__(self) -> None:
-        self._turn, self._line = asyncio.Lock(), asyncio.Lock()
+        self._turn = asyncio.Lock()
+        self._line = asyncio.Lock()
         self._own = WeakValueDictionary[str, asyncio.Lock]()  # of those who wait for the line
         self._turns = WeakValueDictionary[str, asyncio.Lock]()  # of those who wait for a slice
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()

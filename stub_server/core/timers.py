@@ -125,7 +125,8 @@ class Timers:
         """How many attempts are due at `until` or before, with those under way and
         without those on hold.
         """
-        due, places = len(self.claimed), [0]
+        due = len(self.claimed)
+        places = [0]
         for place in places:  # in a heap, only later timers are below one
             if place < len(self._attempts) and self._attempts[place].due <= until:
                 timer = self._attempts[place]
@@ -152,7 +153,8 @@ class Timers:
     def copy(self) -> "Timers":
         """An independent copy, in which no attempt is claimed, on hold or parked."""
         twin = Timers()
-        twin.last, twin.live = self.last, self.live.copy()
+        twin.last = self.last
+        twin.live = self.live.copy()
         for timer in self.live.values():
             twin._heap(timer).append(timer)
         heapify(twin.jobs)

@@ -23,7 +23,8 @@ class Windows:
         now = monotonic()
         ends, count = self._counts.pop(caller, (0.0, 0))
         if ends <= now:
-            ends, count = now + self._seconds, 0
+            ends = now + self._seconds
+            count = 0
         # moved to the end: the caller that has been idle longest is first
         self._counts[caller] = ends, count + 1
         if len(self._counts) > MOST_CALLERS:

@@ -8,11 +8,13 @@ from ..core.clock import iso, parse_iso
 from ..core.problem import Conflict, Forbidden, detail
 from ..core.record import Body, Row, without
 
-PUBLIC, PRIVATE = "pk_sandbox_", "sk_sandbox_"
+PUBLIC = "pk_sandbox_"
+PRIVATE = "sk_sandbox_"
 """How the halves of a key begin."""
 May = Callable[[str], bool]
 """Whether a caller has a scope."""
-PUBLIC_LENGTH, PRIVATE_LENGTH = 24, 40  # characters after that
+PUBLIC_LENGTH = 24  # characters after that
+PRIVATE_LENGTH = 40
 _RESTRICTIONS = ("allowed_projects", "allowed_ips", "expires_at", "is_active")
 
 

@@ -11,7 +11,8 @@ from stdnum import luhn
 from ..core.clock import DAY, SECOND
 from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 
-BANK, REAL = "999", "9"
+BANK = "999"
+REAL = "9"
 BANKING_DAYS = 3
 _FIRST_DAY = (date(1997, 10, 7) - date(1970, 1, 1)).days
 # the due factor is the days since then; after 9999, on 21 February 2025, it began again at 1000

@@ -19,7 +19,8 @@ BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
 MARK = "SANDBOX"
 QUIET_ZONE = 4  # of a QR image, as ISO/IEC 18004 requires
 SCHEME = "br.gov.bcb.pix"
-NAME_LIMIT, CITY_LIMIT = 25, 15
+NAME_LIMIT = 25
+CITY_LIMIT = 15
 
 # EMV requires a city. A name in another alphabet may fold to an empty text.
 _CITY_UNKNOWN = "BRASIL"
@@ -83,7 +84,8 @@ def encode(amount_cents: int, txid: str, name: str, city: str) -> str:
     `txid` has 26 to 35 ASCII letters and digits. Field 62-05 is `***`, as in every dynamic code:
     the address has the txid.
     """
-    url, amount = BASE + txid, money.text(amount_cents)
+    url = BASE + txid
+    amount = money.text(amount_cents)
     account = _field("26", _ACCOUNT + _field("25", url))
     receiver = _receiver(name[:_READ], city[:_READ])
     code = f"{_HEAD}{account}{_CURRENCY}{_field('54', amount)}{receiver}{_NO_REFERENCE}6304"

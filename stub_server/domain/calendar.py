@@ -27,7 +27,8 @@ _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 # Holidays by month and day: New Year, Tiradentes, Labour Day, Independence, Our Lady of Aparecida,
 # All Souls, the Republic, Black Consciousness (Zumbi), Christmas.
 FIXED = ((1, 1), (4, 21), (5, 1), (9, 7), (10, 12), (11, 2), (11, 15), (11, 20), (12, 25))
-ZUMBI, ZUMBI_SINCE = (11, 20), 2024  # a national holiday by Law 14.759 of 2023
+ZUMBI = (11, 20)  # a national holiday by Law 14.759 of 2023
+ZUMBI_SINCE = 2024
 # Days from Easter: Monday and Tuesday of Carnival, Good Friday, Corpus Christi.
 MOVING = (-48, -47, -2, 60)
 SATURDAY = 5
@@ -93,7 +94,8 @@ def is_working_day(day: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _holidays(year: int) -> frozenset[date]:
-    found, easter = {date(year, *day) for day in FIXED}, _easter(year)
+    found = {date(year, *day) for day in FIXED}
+    easter = _easter(year)
     if year < ZUMBI_SINCE:
         found.remove(date(year, *ZUMBI))
     for days in MOVING:
@@ -105,7 +107,8 @@ def _easter(year: int) -> date:
     """Easter Sunday of the Gregorian calendar, by Oudin's rule: the Sunday after the paschal moon,
     counted from 28 March.
     """
-    golden, century = year % 19, year // 100
+    golden = year % 19
+    century = year // 100
     moon = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
     if moon == 29 or (moon == 28 and golden > 10):
         moon -= 1

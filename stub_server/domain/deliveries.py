@@ -14,7 +14,9 @@ from ..core.signing import HeaderPairs, new_key, signatures, signed_headers
 from .lifecycle import either
 from .webhooks import disabled_webhook
 
-AUTOMATIC, MANUAL, TEST = "automatic", "manual", "test"  # what causes an attempt
+AUTOMATIC = "automatic"  # what causes an attempt
+MANUAL = "manual"
+TEST = "test"
 GONE = 410
 ASKS_FOR_TIME = frozenset((429, 503))  # the statuses whose Retry-After counts
 STANDARD = (
@@ -228,7 +230,8 @@ def attempted(
     after all.
     """
     status, next_attempt_at = _outlook(row, outcome, timing, trigger, is_open=is_open)
-    number, now = row["attempt_count"] + 1, iso(timing.answered)
+    number = row["attempt_count"] + 1
+    now = iso(timing.answered)
     public = {
         "url": url,
         "status": status,
@@ -291,7 +294,8 @@ def after_delivery(webhook: Row, tried: Row, outcome: AttemptOutcome, trigger: s
     has used up its attempts.
     """
     assert tried.before is not None
-    before, after = tried.before.status, tried.status
+    before = tried.before.status
+    after = tried.status
     failures = webhook["consecutive_failures"]
     if trigger != AUTOMATIC:
         status = "delivered" if outcome.error is None else "failed"

@@ -90,7 +90,8 @@ def infer(document: str, document_type: str | None = None) -> tuple[str, Kind, H
     are not checked here: validation of the request has done that, where it is on. Raises ValueError
     when it is no document at all.
     """
-    plain, found = normalise(document), kind(document, check_digits=False)
+    plain = normalise(document)
+    found = kind(document, check_digits=False)
     if found is None or (document_type == "passport" and kind(document) is None):
         if not _PASSPORT.fullmatch(plain):
             raise ValueError("The text is neither a CPF, a CNPJ nor a passport.")

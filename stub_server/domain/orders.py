@@ -209,7 +209,8 @@ def new_transaction(
     elif new.method == "boleto":
         due = expires if new.due is None else new.due
         barcode = boleto.barcode(amount, due, int(ident.replace("-", ""), 16))
-        transaction["line"], transaction["barcode"] = boleto.line(barcode), barcode
+        transaction["line"] = boleto.line(barcode)
+        transaction["barcode"] = barcode
         transaction["due_at"] = iso(due)
     transaction["expires_at"] = iso(expires)
     transaction["created_at"] = transaction["updated_at"] = iso(now)
@@ -273,7 +274,8 @@ def items_cents(items: Iterable[Body]) -> int:
     """The total of order items in cents: each amount x quantity, rounded half to even."""
     total = 0
     for item in items:
-        amount, quantity = item["amount"], item["quantity"]
+        amount = item["amount"]
+        quantity = item["quantity"]
         if quantity == 1:
             total += cents(amount)
         else:
@@ -289,7 +291,9 @@ def warnings(body: Body, price: float, *, strict_amounts: bool) -> tuple[str, ..
     `amount_mismatch`: the items do not add up to the total; `price_mismatch`: not to the buyer's
     price, in reais. Where amounts are strict, the first is refused. Raises Conflict.
     """
-    items, total, found = items_cents(body["items"]), cents(body["totalAmount"]), []
+    items = items_cents(body["items"])
+    total = cents(body["totalAmount"])
+    found = []
     if items != total:
         if strict_amounts:
             raise Conflict.at(

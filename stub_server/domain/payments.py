@@ -105,7 +105,8 @@ def check_refundable(row: Row, amount: int | None, now: int, lifecycle: Lifecycl
 
     Raises Conflict: not refundable, more than is left, or later than 90 days after the payment.
     """
-    refundable, paid_at = lifecycle.sets["refundable"], row["paid_at"]
+    refundable = lifecycle.sets["refundable"]
+    paid_at = row["paid_at"]
     if row.status not in refundable:
         message = f"The order is {row.status}; only a {either(refundable)} one can be refunded."
         if not path(lifecycle, row.status, "refunded"):
@@ -119,7 +120,8 @@ def check_refundable(row: Row, amount: int | None, now: int, lifecycle: Lifecycl
 
 def refunded(row: Row, amount: int, refund_id: str, now: int) -> Row:
     """The order after a refund of so many cents."""
-    back, status = row["refunded_cents"], "paid"
+    back = row["refunded_cents"]
+    status = "paid"
     total = back + amount
     transaction = {
         "status": "partially_refunded",

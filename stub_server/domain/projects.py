@@ -129,7 +129,8 @@ def _settled(row: Row) -> Row:
     """
     if row["billing_type"] == "one_time":
         return row.changed({"interval": None, "interval_count": None, "trial_period_days": 0})
-    interval, count = row["interval"] or "month", row["interval_count"] or 1
+    interval = row["interval"] or "month"
+    count = row["interval_count"] or 1
     return row.changed({"interval": interval, "interval_count": count})
 
 

@@ -25,7 +25,8 @@ _PAGE = (
     "<body>\r\n<center><h1>{0}</h1></center>\r\n</body>\r\n</html>\r\n"
 )
 FORGED = 400  # the status that a signature which is not valid is answered with
-_HTML, _JSON = "text/html", "application/json"
+_HTML = "text/html"
+_JSON = "application/json"
 BODIES: Mapping[int | None, tuple[str, str | None]] = {
     200: (_JSON, '{"received":true}'),
     500: (_JSON, '{"error":"internal server error"}'),

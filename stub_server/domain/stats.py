@@ -77,7 +77,8 @@ class OrderFold:
 
         Renewals are not counted, as they are not checkouts.
         """
-        first, sets = self.states - self.renewals, self._lifecycle.sets
+        first = self.states - self.renewals
+        sets = self._lifecycle.sets
         decided = first.total() - sum(first[state] for state in sets["payable"])
         if not decided:
             return None

@@ -76,12 +76,15 @@ def renewed(row: Row, order_id: str, method: str) -> Row:
 
     The current period or trial goes on; only the end changes.
     """
-    begins, periods = period_end(row), row["periods"] + 1
+    begins = period_end(row)
+    periods = row["periods"] + 1
     end = add_interval(row["anchor"], row["interval"], row["interval_count"], periods)
-    paid_by, ends = [*row["paid_by"], order_id], [*row["ends"], end]
+    paid_by = [*row["paid_by"], order_id]
+    ends = [*row["ends"], end]
     after = {"cycle": row["cycle"] + 1, "lastOrderId": order_id, "paymentMethod": method}
     if row.status == "past_due":  # the earlier periods are over
-        paid_by, ends = [order_id], [end]
+        paid_by = [order_id]
+        ends = [end]
         after |= {"status": "active", "current_period_start": iso(begins)}
     return _ends_with(
         row.changed(
@@ -212,7 +215,8 @@ def grace_end(row: Row) -> int:
 
 def attempts(row: Row) -> tuple[int, ...]:
     """When a declined card is charged again, in ms: never after the grace."""
-    due, last = period_end(row), grace_end(row)
+    due = period_end(row)
+    last = grace_end(row)
     return tuple(due + wait for wait in ATTEMPTS if due + wait < last)
 
 

@@ -53,7 +53,8 @@ def due_attempt(sandbox: Sandbox, store: Store, ident: str, now: int) -> Attempt
     """The attempt of an open delivery whose webhook is switched on; None where nothing is to be
     sent any more.
     """
-    entry, states = store.webhook_logs.open(ident), sandbox.rules.lifecycles["WebhookLogEntry"]
+    entry = store.webhook_logs.open(ident)
+    states = sandbox.rules.lifecycles["WebhookLogEntry"]
     if entry is None or entry.status not in states.sets["open"]:
         return None
     webhook = store.webhooks.open(entry["webhookId"])
@@ -130,7 +131,9 @@ def conclude(draft: Draft, attempt: Attempt, outcome: AttemptOutcome, trigger: s
 
     Delivery and webhook are read again; either may have been deleted.
     """
-    sandbox, ident, url = draft.sandbox, attempt.entry.id, attempt.delivery.url
+    sandbox = draft.sandbox
+    ident = attempt.entry.id
+    url = attempt.delivery.url
     entry = draft.open("webhook_logs", ident)
     webhook = draft.open("webhooks", attempt.webhook.id)
     was = entry or attempt.entry

@@ -30,7 +30,8 @@ def is_project(draft: Draft, row: Row, states: str) -> bool:
 def payer_of(draft: Draft, row: Row, sent: Body | None = None) -> Payer:
     """Who pays: what `sent` says of the payer; else the order's customer, with one of the banks."""
     sent = sent or {}
-    customer, banks = row["customer"], draft.sandbox.rules.banks
+    customer = row["customer"]
+    banks = draft.sandbox.rules.banks
     # Everybody has one account: the document decides the bank.
     ispb, bank = banks[crc32(customer["document"].encode()) % len(banks)]
     if "bank" in sent:
@@ -57,7 +58,8 @@ def pay(
     `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says
     otherwise. With `late` a boleto that expired can be paid too.
     """
-    at, orders = paid_at or draft.now, draft.lifecycle("Order")
+    at = paid_at or draft.now
+    orders = draft.lifecycle("Order")
     payments.check_payable(row, amount, at, draft.now, orders, late=late)
     payer = payer or payer_of(draft, row)
     paid = payments.paid(row, payer, draft.ids.alnum(11), at, draft.now)
@@ -137,7 +139,8 @@ def _opened_by(draft: Draft, order: Row) -> Row | None:
     known = customer.public
     if order["copy_only"]:
         known = known | order["customer"]
-    blank, code = draft.new("subscriptions"), draft.code_for("subscriptions")
+    blank = draft.new("subscriptions")
+    code = draft.code_for("subscriptions")
     trial = not earlier and plan["trial_period_days"] > 0
     return subscriptions.opened(blank, code, plan, order, known, trial=trial)
 

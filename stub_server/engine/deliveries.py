@@ -12,15 +12,18 @@ from .sandbox import DEFAULT, Sandbox
 from .tables.store import Store
 from .tables.table import Table, size_of
 
-LOG_ROWS, LOG_BYTES = 10_000, 64 * 1024 * 1024
+LOG_ROWS = 10_000
+LOG_BYTES = 64 * 1024 * 1024
 # where that many deliveries are still open
-MOST_LOG_ROWS, MOST_LOG_BYTES = 5 * LOG_ROWS, 2 * LOG_BYTES
+MOST_LOG_ROWS = 5 * LOG_ROWS
+MOST_LOG_BYTES = 2 * LOG_BYTES
 # deliveries that are dropped beyond the number of new ones: a step must not take long
 MORE_AT_ONCE = 200
 INBOX = "/_sandbox/inbox/"
 """What the path of an inbox begins with, below its sandbox's prefix."""
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-ANSWERING, CALLING_OFF = "webhook.answer", "webhook.call_off"
+ANSWERING = "webhook.answer"
+CALLING_OFF = "webhook.call_off"
 """The jobs of a delivery that the server itself answers, and of a webhook that was
 switched off or deleted.
 """
@@ -42,7 +45,8 @@ def job_for(sandbox: Sandbox, url: str) -> str:
 
 def is_own_inbox(sandbox: Sandbox, url: str) -> bool:
     """Whether an address is an inbox of this very sandbox."""
-    address, server = urlsplit(url), urlsplit(sandbox.rules.base_url)
+    address = urlsplit(url)
+    server = urlsplit(sandbox.rules.base_url)
     hosts: tuple[str | None, ...] = (server.hostname,)
     if server.hostname in _THIS_MACHINE:
         hosts = _THIS_MACHINE
@@ -80,9 +84,11 @@ def outgoing(table: Table, coming: Sequence[Record], lifecycle: Lifecycle) -> li
 
     Where many can go at once, as when tens of thousands are over, the rest goes with the next ones.
     """
-    waiting, going = lifecycle.sets["open"], list[Record]()
+    waiting = lifecycle.sets["open"]
+    going = list[Record]()
     decided = [state for state in lifecycle.states if state not in waiting]
-    count, size = len(table) + len(coming), table.size + sum(map(size_of, coming))
+    count = len(table) + len(coming)
+    size = table.size + sum(map(size_of, coming))
     for states, most, most_bytes in (
         (decided, LOG_ROWS, LOG_BYTES),
         (waiting, MOST_LOG_ROWS, MOST_LOG_BYTES),

@@ -40,7 +40,9 @@ class Draft:
         self, sandbox: Sandbox, store: Store, cause: Cause, now: int | None = None
     ) -> None:
         """`now` is the instant of the step in ms, the clock's own unless a job was due earlier."""
-        self.sandbox, self.store, self.cause = sandbox, store, cause
+        self.sandbox = sandbox
+        self.store = store
+        self.cause = cause
         self.now = sandbox.clock.now if now is None else now
         self.ids = NextIds(sandbox.ids)
         self._base = sandbox.log.number
@@ -89,7 +91,8 @@ class Draft:
 
     def code_for(self, table: str) -> str:
         """A code that no record of a table has."""
-        code, used = self.ids.code(), self.store.tables[table].unique["code"]
+        code = self.ids.code()
+        used = self.store.tables[table].unique["code"]
         while code in used:
             code = self.ids.code()
         return code
@@ -172,7 +175,8 @@ class Draft:
         Raises Conflict for a move that the contract does not have.
         """
         was = "new" if row.is_new else (row.before or row).status
-        moved, found = self.put(row), move(self.lifecycle_of(row), was, row.status, name)
+        moved = self.put(row)
+        found = move(self.lifecycle_of(row), was, row.status, name)
         self.emit_move(moved, found, *(OF_ORDERS if row.table == "orders" else ()))
         return moved
 
@@ -181,7 +185,8 @@ class Draft:
     ) -> None:
         """Raise events of these types about a record, of its project unless told otherwise."""
         if types and self.sandbox.origin.raises_events:
-            record, of = row.record, project or row.project
+            record = row.record
+            of = project or row.project
             resource = self.store.shown(row.table, record)
             hidden = record.hidden if extras.names else b""
             for type_ in types:
@@ -200,7 +205,8 @@ class Draft:
         extras: Extras = NO_EXTRAS,
     ) -> Event:
         """An event, which is not raised yet."""
-        merchant_id, key = self.store.merchant.id, self.sandbox.rules.payload_keys[type_]
+        merchant_id = self.store.merchant.id
+        key = self.sandbox.rules.payload_keys[type_]
         return Event(
             self.ids.event(),
             type_,
@@ -229,7 +235,8 @@ class Draft:
 
         They are due at once, but for a test.
         """
-        serial, payload = self.sandbox.events.raised + len(self._events), event.payload()
+        serial = self.sandbox.events.raised + len(self._events)
+        payload = event.payload()
         most = None if test else len(self.sandbox.settings.schedule)
         opened = []
         for webhook in webhooks:
@@ -283,8 +290,10 @@ class Draft:
 
     def _step(self, saved: Saved | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
-        sandbox, part = self.sandbox, self._part()
-        before, clock = sandbox.standing, self.clock
+        sandbox = self.sandbox
+        part = self._part()
+        before = sandbox.standing
+        clock = self.clock
         if clock is None and before.clock.now == self.now:
             clock = before.clock
         after = Standing(
@@ -328,7 +337,8 @@ class Draft:
 
     def _used(self) -> list[Used]:
         """The keys that were used since the last step, and those that the draft deletes."""
-        usage, used = self.store.usage, dict(self.store.unrecorded)
+        usage = self.store.usage
+        used = dict(self.store.unrecorded)
         deleted = set()
         for ident, (table, _, version) in self._versions.items():
             if table == "api_keys" and version is None and ident in usage:

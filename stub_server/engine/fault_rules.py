@@ -41,8 +41,11 @@ _OF_THE_ORIGIN = frozenset(
     )
 )
 _OF_PROXIES = ("x-accel-", "x-sendfile")
-BEFORE, AFTER = "before", "after"
-DROP, DUPLICATE, BAD_SIGNATURE = "webhook_drop", "webhook_duplicate", "webhook_bad_signature"
+BEFORE = "before"
+AFTER = "after"
+DROP = "webhook_drop"
+DUPLICATE = "webhook_duplicate"
+BAD_SIGNATURE = "webhook_bad_signature"
 # The members that only deliveries have.
 _OF_DELIVERIES = (("match", {"event", "url"}), ("then", {DROP, DUPLICATE, BAD_SIGNATURE}))
 _OF_BOTH = {"delay_ms", "body"}

@@ -53,7 +53,8 @@ def step_at(sandbox: Sandbox, instant: int, field: str) -> int:
 
     Raises Conflict for one in the future or no longer stored.
     """
-    log, now = sandbox.log, sandbox.clock.now
+    log = sandbox.log
+    now = sandbox.clock.now
     if instant > now:
         raise not_stored(
             f"{iso(instant)} has not come yet: the clock of this sandbox shows {iso(now)}.", field
@@ -108,7 +109,9 @@ def state_at(sandbox: Sandbox, number: int, name: str) -> Sliced[Sandbox]:
         yield from twin.change(undone)
         twin.fold_rest(undone)
         yield
-    twin.log, twin.timers = twin.log.fresh(number), twin.timers.copy()  # without what was undone
+    # without what was undone
+    twin.log = twin.log.fresh(number)
+    twin.timers = twin.timers.copy()
     twin.clock.set(twin.clock.again(twin.clock.recorded))
     return twin
 
@@ -172,7 +175,8 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
     room = MOST_BYTES
     for ident, store in (sandbox.stores | then.stores).items():
         nothing = Store(store.merchant, sandbox.rules.layout)
-        here, there = sandbox.stores.get(ident, nothing), then.stores.get(ident, nothing)
+        here = sandbox.stores.get(ident, nothing)
+        there = then.stores.get(ident, nothing)
         changes: list[Change] = []
         for change in _changes(here, there, touched):
             changes.append(change)
@@ -181,7 +185,8 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
                 break
         used = tuple(_usages(here.usage, there.usage))
         if changes or used or nothing in (here, there):
-            opens, closes = here is nothing, there is nothing
+            opens = here is nothing
+            closes = there is nothing
             yield Part.of(store.merchant, changes, used, opens=opens, closes=closes)
         if room < 0:
             return
@@ -189,7 +194,8 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
 
 def _changes(here: Store, there: Store, touched: Touched | None) -> Iterator[Change]:
     for name, table in here.tables.items():
-        mine, theirs = table.rows, there.tables[name].rows
+        mine = table.rows
+        theirs = there.tables[name].rows
         if mine is theirs:  # a table to which neither has written since the copy was made
             continue
         if touched is None:
@@ -197,7 +203,8 @@ def _changes(here: Store, there: Store, touched: Touched | None) -> Iterator[Cha
         else:
             keys = sorted(touched.get((here.merchant.id, name), ()))
         for key in keys:
-            before, after = mine.get(key), theirs.get(key)
+            before = mine.get(key)
+            after = theirs.get(key)
             if before is not after:
                 yield Change(name, before, after)
 

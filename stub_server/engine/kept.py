@@ -41,7 +41,9 @@ class Budget:
     __slots__ = ("_members", "most", "steps", "used")
 
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
-        self.most, self.used, self.steps = most, 0, 0
+        self.most = most
+        self.used = 0
+        self.steps = 0
         # Weak: a deleted sandbox must be freed. In order, so that ties are always decided alike.
         self._members: WeakKeyDictionary[Bounded[Any], None] = WeakKeyDictionary()
 
@@ -112,7 +114,8 @@ class Log(Bounded[Step]):
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
         super().__init__(budget)
-        self._most, self.number = most, 0
+        self._most = most
+        self.number = 0
         self.writer: Callable[[Step], None] | None = None
         self.stored: Callable[[], Awaitable[None]] | None = None
 
@@ -131,7 +134,9 @@ class Log(Bounded[Step]):
 
     def close(self) -> None:
         """Free the memory of a deleted sandbox. Later steps are dropped."""
-        self._most, self.writer, self.stored = 0, None, None
+        self._most = 0
+        self.writer = None
+        self.stored = None
         self._keep(0, 0)
 
     @property
@@ -218,7 +223,9 @@ class Trace:
 
     def begin(self, at: int, before: int) -> None:
         """Begin only now, at the sandbox's time in ms and its step: the request had to wait."""
-        self.at, self.before, self.began = at, before, perf_counter_ns()
+        self.at = at
+        self.before = before
+        self.began = perf_counter_ns()
 
     def warn(self, codes: Iterable[str]) -> None:
         """Add codes to X-Sandbox-Warnings, for what is accepted but may be a mistake."""
@@ -238,7 +245,9 @@ class Trace:
 
     def lose(self) -> None:
         """Forget the steps, which were undone."""
-        self.after, self.events, self.deliveries = None, (), ()
+        self.after = None
+        self.events = ()
+        self.deliveries = ()
 
     @property
     def answer(self) -> bytes | None:
@@ -271,7 +280,8 @@ class Trace:
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it entered, each with its microseconds."""
         begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
-        found, end = [], self.began + self.micros * 1000
+        found = []
+        end = self.began + self.micros * 1000
         for name, at in zip(reversed(STAGES), reversed(begun), strict=True):
             if at:
                 found.append((name, max(0, end - at) // 1000))
@@ -294,7 +304,8 @@ class Journal(Bounded[Trace]):
         `budget` is the server's.
         """
         super().__init__(budget)
-        self._most, self.keeps_bodies = most or KEPT, most > 0
+        self._most = most or KEPT
+        self.keeps_bodies = most > 0
         self.appended = self._cleared = 0
         self._controls = 0  # how many of them went to the control surface
 

@@ -29,7 +29,8 @@ class Inspected:
     """
 
     def __init__(self, sandbox: Sandbox, store: Store) -> None:
-        self._store, self._now = store, sandbox.clock.now
+        self._store = store
+        self._now = sandbox.clock.now
         self._settled = sandbox.rules.lifecycles["Order"].sets["settled"]
         self._running = sandbox.rules.lifecycles["Subscription"].sets["running"]
         self._ids = set[str]()
@@ -54,7 +55,9 @@ class Inspected:
         return ""
 
     def _shown(self, project: Row) -> str:
-        ident, sums, members = project.id, self._sums, self._members
+        ident = project.id
+        sums = self._sums
+        members = self._members
         expected = {
             "orders_count": sums[ident, "orders"],
             "total_revenue": reais(sums[ident, "cents"]),
@@ -77,11 +80,13 @@ class Inspected:
 
     def order(self, row: Row) -> str:
         """What contradicts an order's status."""
-        payment, status = row["last_transaction"], row.status
+        payment = row["last_transaction"]
+        status = row.status
         settled = status in self._settled
         if payment["status"] not in _PAYMENTS.get(status, (status,)):
             return f"is {status}, its payment {payment['status']}"
-        paid, back = row["paid_cents"], row["refunded_cents"]
+        paid = row["paid_cents"]
+        back = row["refunded_cents"]
         if settled != (row["paid_at"] is not None):
             return f"is {status} and was paid at {row['paid_at']}"
         if paid != (cents(row["totalAmount"]) if settled else 0):
@@ -97,14 +102,16 @@ class Inspected:
     def subscription(self, row: Row) -> str:
         """What contradicts a subscription's status."""
         orders = self._store.orders
-        status, order = row.status, orders.open(row["orderId"])
+        status = row.status
+        order = orders.open(row["orderId"])
         if (status in self._running) != (row["ended_at"] is None):
             return f"is {status} and ended at {row['ended_at']}"
         if order is None or order["subscriptionId"] != row.id or order["renewal"]:
             return "has no first order that refers to it"
         if self._store.customers.find(row["customerId"]) is None:
             return "has no customer"
-        paid, left_over = row["cycle"] + 1, len(row["paid_by"])
+        paid = row["cycle"] + 1
+        left_over = len(row["paid_by"])
         if not 1 <= left_over <= paid or len(row["ends"]) != left_over:
             return f"has {paid} paid periods, {left_over} of them not over yet"
         end = iso(period_end(row))
@@ -209,7 +216,8 @@ def checking(sandbox: Sandbox) -> Sliced[list[Body]]:
 
     Of each law the result says how many records were `checked`.
     """
-    checked, violations = Counter[Law](), defaultdict[Law, list[str]](list)
+    checked = Counter[Law]()
+    violations = defaultdict[Law, list[str]](list)
     for law, violation in _judged(sandbox, sandbox.store):
         yield
         checked[law] += 1

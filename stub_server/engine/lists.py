@@ -18,10 +18,12 @@ from ..core.clock import iso
 from ..core.record import Extras
 
 # beyond these, the oldest are dropped
-MOST_EVENTS, MOST_EVENT_BYTES = 100_000, 64 * 1024 * 1024
+MOST_EVENTS = 100_000
+MOST_EVENT_BYTES = 64 * 1024 * 1024
 PAGE_BYTES = 1024 * 1024  # of events that one page has, and one more
 EVENT_OVERHEAD = 300  # bytes of an event besides the records that it shows
-MOST_REPLIES, MOST_REPLY_BYTES = 10_000, 32 * 1024 * 1024
+MOST_REPLIES = 10_000
+MOST_REPLY_BYTES = 32 * 1024 * 1024
 REPLY_OVERHEAD = 500  # bytes of a reply besides its body
 
 ReplyKey = tuple[str, str, str, str]
@@ -66,7 +68,8 @@ def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
     for old, new in zip(before[first:], after[second:], strict=False):
         if old is not new and old != new:  # mostly it is the same one: that is faster
             break
-        first, second = first + 1, second + 1
+        first += 1
+        second += 1
     return Ends(tuple(before[first:]), tuple(after[second:]))
 
 
@@ -188,7 +191,8 @@ class EventLog(Queue[Event]):
         """The oldest events that were raised after so many, as far as they are kept; fewer where
         they are large.
         """
-        found, size = [], 0
+        found = []
+        size = 0
         for event in islice(self.since(position), most):
             found.append(event)
             size += event.size

@@ -25,12 +25,14 @@ def buy(draft: Draft, new: NewOrder) -> Row:
 
 def place(draft: Draft, new: NewOrder) -> Row:
     """A new order, with the timers that end or pay it."""
-    store, now = draft.store, draft.now
+    store = draft.store
+    now = draft.now
     behaviour = _behaviour_of(draft, new.customer_id)
     magic = orders.magic_of("" if new.no_magic else new.customer["email"], behaviour)
     if magic.fails:
         new = new._replace(refused=orders.DEFAULT_FAILURE[new.method])
-    code, blank = draft.code_for("orders"), draft.new("orders", new.ident)
+    code = draft.code_for("orders")
+    blank = draft.new("orders", new.ident)
     life = new.life if magic.life is None else magic.life
     expires = now + (orders.life(new.method, now) if life is None else life)
     seller = store.merchant.name, store.merchant.city, draft.sandbox.rules.base_url

@@ -8,8 +8,10 @@ from ..core.record import NO_EXTRAS, Extras, Row, moved_from
 from ..domain.api_keys import state
 from .draft import Draft
 
-CLEARING_PROJECT, CLEARING_PLAN = "project.clear", "plan.clear"
-MOST_DROPPED, MOST_CLEARED = 200, 50  # records of one step
+CLEARING_PROJECT = "project.clear"
+CLEARING_PLAN = "plan.clear"
+MOST_DROPPED = 200  # records of one step
+MOST_CLEARED = 50
 
 
 def change(draft: Draft, row: Row, extras: Extras = NO_EXTRAS) -> Row:

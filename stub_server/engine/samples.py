@@ -34,16 +34,19 @@ def sample(draft: Draft, event_type: str, entry: Body, record: Record | None) ->
 
     `entry` is the type's entry in the contract's catalogue.
     """
-    key, table = entry["payload_key"], table_of(draft.store, entry)
+    key = entry["payload_key"]
+    table = table_of(draft.store, entry)
     data: Body = entry["example"]["data"]
     around = without(data, key)
     subject = data[key].get("id", "")
-    resource, project = orjson.dumps(data[key]), None
+    resource = orjson.dumps(data[key])
+    project = None
     if table is not None and record is not None:
         row = table.parse(record)
         around = {name: row.hidden.get(name, value) for name, value in around.items()}
         project = row.project
-        subject, resource = record.id, draft.store.shown(table.name, record)
+        subject = record.id
+        resource = draft.store.shown(table.name, record)
     return draft.event(
         event_type,
         subject,
@@ -67,7 +70,8 @@ def newest(
     if project_id is not None and not of_projects:
         return []
     lifecycle = draft.sandbox.rules.lifecycles.get(table.spec.schema)
-    field, states = "", list[str]()
+    field = ""
+    states = list[str]()
     if lifecycle is not None and lifecycle.field in table.views.parts:
         field = lifecycle.field
         states = [move.to for move in lifecycle.moves if event_type in move.events]

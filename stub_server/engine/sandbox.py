@@ -296,9 +296,14 @@ class Sandbox:
 
         The result is the origin of the sandbox: afterwards log, clock and ids are as they were.
         """
-        clock, ids, steps = self.clock, self.ids, self.log
-        self.clock, self.ids, self.log = Clock(since), ids.before(), Log(0, Budget())
-        self.origin.is_seeding, self.origin.seeding_since = True, since
+        clock = self.clock
+        ids = self.ids
+        steps = self.log
+        self.clock = Clock(since)
+        self.ids = ids.before()
+        self.log = Log(0, Budget())
+        self.origin.is_seeding = True
+        self.origin.seeding_since = since
         try:
             yield
         finally:
@@ -342,7 +347,8 @@ def _change(store: Store, part: Part) -> Iterator[None]:
     """Change one store, with a pause after some records."""
     for number, (name, before, after) in enumerate(part.changes):
         table = store.tables[name]
-        was, now = before and table.parse(before), after and table.parse(after)
+        was = before and table.parse(before)
+        now = after and table.parse(after)
         store.replace(name, was, now)
         if number % PAUSE_AFTER == 0:
             yield

@@ -61,7 +61,8 @@ def due_jobs(sandbox: Sandbox) -> Sliced[None]:
     If a job fails by a defect, time stops before it and the request is served; the next request
     tries again.
     """
-    timers, clock = sandbox.timers, sandbox.clock
+    timers = sandbox.timers
+    clock = sandbox.clock
     until = sandbox.present
     if timers.next_job(until) is not None:
         try:
@@ -108,7 +109,8 @@ def jobs_until(
     With `pausing`, only up to the next attempt to send. It ends when the sandbox is deleted or
     rewound in a pause.
     """
-    timers, clock = sandbox.timers, sandbox.clock
+    timers = sandbox.timers
+    clock = sandbox.clock
     now = clock.now
     try:
         while (timer := _next_job(sandbox, timers, until, pausing=pausing)) is not None:
@@ -212,7 +214,8 @@ def _reopen_project(draft: Draft, project_id: str, key: int = 0) -> None:
     """The project is no longer suspended: its running subscriptions are resumed, those after that
     of a key; of many some now, and the others at once.
     """
-    table, running = draft.store.subscriptions, draft.states("Subscription", "running")
+    table = draft.store.subscriptions
+    running = draft.states("Subscription", "running")
     buckets = [table.bucket("projectId+status", (project_id, state)) for state in running]
     keys = sorted(chain.from_iterable(buckets))
     begin = bisect_right(keys, key)

@@ -192,7 +192,8 @@ class Step:
         if self.restores:
             kept = chain(*self.event_ends)
         else:
-            self.changes, self.events = self.parts[0].changes, self.event_ends.after
+            self.changes = self.parts[0].changes
+            self.events = self.event_ends.after
         own = len(self.events) + len(self.timers_set) + len(self.timers_fired)
         size = OVERHEAD + OVERHEAD_EACH * own
         for part in self.parts:

@@ -22,7 +22,9 @@ def printable(address: str) -> str:
     one of a password.
     """
     found = _parameters(address)
-    host, port, name = found.get("host", ""), found.get("port", ""), found.get("dbname", "")
+    host = found.get("host", "")
+    port = found.get("port", "")
+    name = found.get("dbname", "")
     has_port = port == "" or port.replace(",", "").isdigit()
     if "@" in host + name or not has_port:  # a reserved character of the password was not encoded
         raise _unreadable()

@@ -32,7 +32,8 @@ def admitted(lines: Iterable[tuple[str, Any]], own: Reader) -> Admitted:
     Raises BadFile, with the reasons.
     """
     read, requests = _read(lines, own)
-    sandbox, snapshots = own.sandbox, list[Snapshot]()
+    sandbox = own.sandbox
+    snapshots = list[Snapshot]()
     if not (own.fitting.is_trusted or sandbox.clock.frozen):
         sandbox.clock.set(sandbox.clock.resumed())  # it continues from the instant of the export
     built(own)
@@ -49,7 +50,8 @@ def _read(
     lines: Iterable[tuple[str, Any]], own: Reader
 ) -> tuple[dict[str, tuple[Body, Reader]], list[Body]]:
     """Read all lines; returns the snapshots by name, each with its head, and the requests."""
-    read, requests = dict[str, tuple[Body, Reader]](), list[Body]()
+    read = dict[str, tuple[Body, Reader]]()
+    requests = list[Body]()
     reader = own
     for kind, body in lines:
         if kind == "snapshot":

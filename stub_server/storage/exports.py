@@ -95,7 +95,8 @@ def write_recording(
     makes the state after them. Raises BadFile for a recording that is too large.
     """
     earlier = [step for step in steps if step.number <= start]
-    later, writer = steps[len(earlier) :], Writer(secrets=False)
+    later = steps[len(earlier) :]
+    writer = Writer(secrets=False)
 
     def lines() -> Iterator[bytes]:
         yield line_of("recording", about)

@@ -27,7 +27,8 @@ from .package import damaged
 LARGEST_RECORD = 1 << 20  # bytes, as a request's body
 SHOWN = 50  # reasons of a refusal
 # faults of one value, and values of what is searched for them
-MOST_FAULTS, MOST_SEARCHED = 20, 2_000
+MOST_FAULTS = 20
+MOST_SEARCHED = 2_000
 # Next ids that are compared with those of records and events. A sandbox uses ids one after the
 # other, so a position
 # that is too low shows in the next ones, unless so many were used that all events are forgotten.
@@ -76,7 +77,9 @@ class Fitting:
 
         What is `trusted` fits that one, and kept all laws when it was stored.
         """
-        self._rules, self._contract, self.is_trusted = rules, contract, trusted
+        self._rules = rules
+        self._contract = contract
+        self.is_trusted = trusted
         self.is_other = contract != rules.document.identity["digest"]
         self._needs_no_check = trusted and not self.is_other
         self._unfit: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
@@ -117,7 +120,8 @@ class Fitting:
         """What of the records that were read does not fit."""
         found = []
         for (table, pointer), (reason, idents) in self._unfit.items():
-            where, records = f"{table} {pointer}".rstrip(), counted(len(idents), "record")
+            where = f"{table} {pointer}".rstrip()
+            records = counted(len(idents), "record")
             found.append(f"{where}: {reason} ({records}), such as {next(iter(idents))}")
         return found
 
@@ -194,11 +198,14 @@ def _faults(validator: Validator, value: Json) -> list[Fault]:
     for error in islice(validator.iter_errors(value), MOST_FAULTS):
         kind: Any = error.kind
         path = ["*" if isinstance(step, int) else escaped(step) for step in error.instance_path]
-        names, reason = [], error.message[:200]
+        names = []
+        reason = error.message[:200]
         if kind.name == "required":
-            names, reason = [kind.property], "required and has no default"
+            names = [kind.property]
+            reason = "required and has no default"
         elif kind.name == "additionalProperties":
-            names, reason = kind.unexpected[:MOST_FAULTS], "the contract has no such member"
+            names = kind.unexpected[:MOST_FAULTS]
+            reason = "the contract has no such member"
         for steps in [[*path, escaped(name)] for name in names] or [path]:
             found.append(Fault("/".join(["", *steps])[:200], reason))
     return found

@@ -91,7 +91,8 @@ class Writer:
         )
 
     def _part(self, part: Part) -> Body:
-        puts, drops = [], []
+        puts = []
+        drops = []
         for table, before, after in part.changes:
             if after is not None:
                 puts.append(self._record(table, after))
@@ -129,7 +130,8 @@ def parts_of(sandbox: Sandbox) -> Iterator[bytes]:
         size += len(line)
         if size > PART:
             yield b"\n".join(lines)
-            lines, size = [], 0
+            lines = []
+            size = 0
     if lines:
         yield b"\n".join(lines)
 

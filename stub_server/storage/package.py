@@ -13,7 +13,8 @@ import orjson
 from ..core.record import Body, has_more_values, is_deeper_than
 from ..version import __version__
 
-FORMAT, VERSION = "stub.sandbox", 14
+FORMAT = "stub.sandbox"
+VERSION = 14
 RECORDING = "stub.recording"  # a sandbox and what was asked of it afterwards
 MEDIA = "application/vnd.stub.sandbox+gzip"
 MOST_BYTES = 256 * 1024 * 1024  # packed, and unpacked
@@ -43,7 +44,8 @@ class BadFile(ValueError):
         if len(reasons) > 1:
             text = f"{len(reasons)} reasons: {text}"
         super().__init__(text)
-        self.kind, self.reasons = kind, reasons
+        self.kind = kind
+        self.reasons = reasons
 
     @property
     def lines(self) -> list[str]:
@@ -130,7 +132,8 @@ def read_file(path: Path) -> bytes:
 
 def _check_header(kind: str, body: Any, expected: Collection[str]) -> None:
     header = body if kind == "header" and isinstance(body, dict) else {}
-    format_, version = header.get("format"), header.get("version")
+    format_ = header.get("format")
+    version = header.get("version")
     if format_ == FORMAT and format_ not in expected:
         raise BadFile(
             "foreign",

@@ -25,7 +25,8 @@ from .database import Change, Damage, Database, Session, StoreError, Values, one
 
 COLUMNS = {"int": "bigint", "bytes": "bytea"}
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
-LEASE, RENEWAL = 10.0, 2.0  # seconds
+LEASE = 10.0  # seconds
+RENEWAL = 2.0
 _MIGRATIONS = 0x73747562  # the lock of processes that create or change the tables
 _OPTIONS = (
     "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
@@ -58,7 +59,8 @@ def _bounded(work: Generator[Any, Any, T], give_up: Callable[[], None]) -> Gener
     """Waits for psycopg in steps of a tenth of a second: a database that does not answer
     may never close.
     """
-    until, is_ready = time.monotonic() + _LONGEST, None
+    until = time.monotonic() + _LONGEST
+    is_ready = None
     while time.monotonic() < until:
         try:
             is_ready = yield work.send(is_ready)
@@ -125,7 +127,8 @@ class PostgresStore(Database):
         self.name = f"--store {printable(url)}"
         self._committer = f"stub-server commits {uuid4()}"  # names the connections that commit
         self._commits: PostgresSession | None = None
-        self._bound, self._shared = (host, port), orjson.dumps(shared).decode()
+        self._bound = (host, port)
+        self._shared = orjson.dumps(shared).decode()
         self._until = 0.0  # when the lease ends
         # unloads all sandboxes, and then sets the event
         self._release: Callable[[threading.Event], None] = threading.Event.set
@@ -191,7 +194,8 @@ class PostgresStore(Database):
         await asyncio.to_thread(self._end_commits)
 
     def _end_commits(self) -> None:
-        commits, self._commits = self._commits, None
+        commits = self._commits
+        self._commits = None
         if commits is not None:
             commits.close()
         with closing(self.session()) as session:

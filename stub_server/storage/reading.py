@@ -45,7 +45,9 @@ class Reader:
 
     def __init__(self, empty: Empty, rewrite: Rewrite, fitting: Fitting) -> None:
         """Every version of a record passes through `rewrite`, then `fitting`."""
-        self._empty, self._rewrite, self.fitting = empty, rewrite, fitting
+        self._empty = empty
+        self._rewrite = rewrite
+        self.fitting = fitting
         # equal versions and events, of which states of one sandbox share each
         self._shared: dict[Any, Any] = {}
         self._sandbox: Sandbox | None = None
@@ -154,7 +156,8 @@ class Reader:
                 self._version(put)
 
     def _version(self, body: Body) -> Record:
-        public, hidden = encoded(body["public"]), encoded(body["hidden"])
+        public = encoded(body["public"])
+        hidden = encoded(body["hidden"])
         record = Record(body["id"], _key_in(body), body["version"], public, hidden)
         table = body["table"]
         record = self.fitting.record(table, self._rewrite(self.sandbox, table, record))
@@ -163,7 +166,9 @@ class Reader:
 
     def _event(self, body: Body, records: Sequence[Record]) -> Event:
         """An event. A part that is a number is that of one of the records."""
-        resource, hidden, given = body["resource"], body["hidden"], body["extras"]
+        resource = body["resource"]
+        hidden = body["hidden"]
+        given = body["extras"]
         extras = Extras(tuple(given["names"]), encoded(given["others"]))
         public = records[resource].public if isinstance(resource, int) else encoded(resource)
         rest = b""
@@ -196,7 +201,8 @@ class Reader:
 
     def step(self, body: Body) -> Step:
         """Read the next step, with what it replaces in the state."""
-        sandbox, restores = self.sandbox, body.get("restores", False)
+        sandbox = self.sandbox
+        restores = body.get("restores", False)
         self._check_next(body)
         parts = tuple([self._part(part, restores=restores) for part in body.get("parts", ())])
         changed = {part.merchant.id for part in parts}
@@ -204,7 +210,8 @@ class Reader:
             raise _misplaced()
         versions = [] if restores else written(parts[0].changes)
         timers = [Timer(**timer) for timer in body.get("timers", ())]
-        before, numbers = sandbox.standing, [timer.seq for timer in timers]
+        before = sandbox.standing
+        numbers = [timer.seq for timer in timers]
         return Step(
             number=body["number"],
             at=body["at"],
@@ -225,7 +232,8 @@ class Reader:
 
     def _check_next(self, body: Body) -> None:
         """Check that a step is the next one, and uses no ids again. Raises BadFile."""
-        sandbox, number = self.sandbox, body["number"]
+        sandbox = self.sandbox
+        number = body["number"]
         if number != sandbox.log.number + 1:
             raise damaged(f"step {number} after step {sandbox.log.number}")
         if any(map(lt, body["position"], sandbox.ids.position)):
@@ -238,8 +246,10 @@ class Reader:
 
         Only what restores a state closes a merchant, and never the sandbox's own.
         """
-        stores, merchant = self.sandbox.stores, body["merchant"]
-        opens, closes = isinstance(merchant, dict), body.get("closes", False)
+        stores = self.sandbox.stores
+        merchant = body["merchant"]
+        opens = isinstance(merchant, dict)
+        closes = body.get("closes", False)
         store = self._new_store(merchant) if opens else stores[merchant]
         ident = store.merchant.id
         if opens and ident in stores:
@@ -248,7 +258,8 @@ class Reader:
             raise _misplaced()
         changes = []
         for put in body.get("puts", ()):
-            rows, record = store.tables[put["table"]].rows, self._version(put)
+            rows = store.tables[put["table"]].rows
+            record = self._version(put)
             changes.append(Change(put["table"], rows.get(record.key), record))
         for drop in body.get("drops", ()):
             rows = store.tables[drop["table"]].rows
@@ -263,7 +274,8 @@ def _standing(body: Body, timers: int, settings: SandboxSettings) -> Standing:
     """How a sandbox stands that has set so many timers, and has these settings unless told."""
     if "settings" in body:
         settings = SandboxSettings(**body["settings"])
-    clock, position = ClockState(**body["clock"]), _pair(body["position"])
+    clock = ClockState(**body["clock"])
+    position = _pair(body["position"])
     return Standing(clock, position, body["raised"], timers, settings)
 
 

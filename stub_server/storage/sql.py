@@ -205,7 +205,8 @@ def states(session: Session, sandbox: int) -> list[KeptState]:
 
 def lines(session: Session, state: KeptState) -> Iterator[bytes]:
     """The lines of a state. Raises Damage."""
-    checksum, body = 0, "select body from parts where state = ? and place = ?"
+    checksum = 0
+    body = "select body from parts where state = ? and place = ?"
     for place in count():
         rows = session.run(body, state.id, place)
         if not rows:
@@ -221,7 +222,8 @@ def lines(session: Session, state: KeptState) -> Iterator[bytes]:
 
 def steps_of(session: Session, kept: Kept, after: KeptState) -> Iterator[bytes]:
     """The steps of a sandbox since a state. Raises Damage."""
-    sandbox, number = kept.id, after.step
+    sandbox = kept.id
+    number = after.step
     statement = (
         "select place, line, sum from steps where place > ? and place <= ? order by place limit ?"
     )
@@ -242,7 +244,9 @@ def write_state(
     session: Session, name: str, about: str, step: int, parts: Iterable[bytes]
 ) -> KeptState:
     """Write the parts of a state after a step, which nothing refers to yet."""
-    ident, size, checksum = time.time_ns(), 0, 0
+    ident = time.time_ns()
+    size = 0
+    checksum = 0
     for place, part in enumerate(parts):
         session.run(_PART, ident, place, zlib.compress(part, _SPEED))
         size += len(part)

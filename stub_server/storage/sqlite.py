@@ -18,7 +18,8 @@ from ..core.log import log
 from . import sql
 from .database import Change, Damage, Database, StoreError, Values, one_line
 
-DATABASE, LOCK = "sandboxes.sqlite", "lock"
+DATABASE = "sandboxes.sqlite"
+LOCK = "lock"
 ADVICE = (
     "If its rights are in order and the disk has room, it is damaged: restore it from a backup, or"
     " give the server an empty one. Nothing in it is deleted."
@@ -26,7 +27,8 @@ ADVICE = (
 BUSY = 5.0  # seconds that a write waits for another one
 PAGE = 8_192  # bytes: most steps have room in one
 EVERY = 0.1  # seconds: so much may be lost when the machine dies
-LONG, VERY_LONG = 8 * 1024 * 1024, 64 * 1024 * 1024  # bytes of SQLite's log
+LONG = 8 * 1024 * 1024  # bytes of SQLite's log
+VERY_LONG = 64 * 1024 * 1024
 COLUMNS = {"int": "integer", "bytes": "blob"}
 
 
@@ -75,8 +77,11 @@ class SqliteStore(Database):
 
     def __init__(self, path: Path, seed: int, *, always: bool) -> None:
         """`seed` is that of a directory that is new. Raises StoreError."""
-        self.name, self._file, self._always = f"--store {path}", path / DATABASE, always
-        self._wal, self._done = self._file.with_name(f"{DATABASE}-wal"), threading.Event()
+        self.name = f"--store {path}"
+        self._file = path / DATABASE
+        self._always = always
+        self._wal = self._file.with_name(f"{DATABASE}-wal")
+        self._done = threading.Event()
         self._thread = threading.Thread(target=self._sync, name="syncing", daemon=True)
         # how many commits there were, and how many of them are on the disk
         self._commits = self._synced = 0
@@ -143,7 +148,8 @@ class SqliteStore(Database):
                 session.run("pragma wal_checkpoint(passive)")
             if size > VERY_LONG:
                 session.run("pragma wal_checkpoint(truncate)")
-            self._synced, self._has_failed = commits, False
+            self._synced = commits
+            self._has_failed = False
         except (OSError, sqlite3.Error) as error:
             if not self._has_failed:
                 log.error(

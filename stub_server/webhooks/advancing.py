@@ -43,7 +43,8 @@ async def pass_time(
             if not sandbox.status.is_gone:
                 move_clock(sandbox, to, cause)
         finally:
-            sandbox.status.is_advancing, outbox.fired = False, None
+            sandbox.status.is_advancing = False
+            outbox.fired = None
             courier.look_soon(sandbox)
 
     sandbox.status.is_advancing = True

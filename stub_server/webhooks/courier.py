@@ -25,7 +25,8 @@ from .sender import Sender
 TIMEOUT = 15.0  # seconds of one attempt
 SHORTER = 4.0  # while a clock that advances waits for it
 GRACE = 2  # seconds that open requests and attempts under way get when the server stops
-OF_SANDBOX, IN_ALL = 32, 256  # attempts under way
+OF_SANDBOX = 32  # attempts under way
+IN_ALL = 256
 AFTER_DEFECT = 30.0  # seconds until what failed by a defect of the server is done again
 LONGEST_SLEEP = 3600.0
 
@@ -62,7 +63,9 @@ class Courier:
 
     def __init__(self, sender: Sender, abroad: Sender) -> None:
         """`abroad` sends to addresses that pages of other machines have set."""
-        self.sender, self.abroad, self.worker = sender, abroad, BackgroundWorker()
+        self.sender = sender
+        self.abroad = abroad
+        self.worker = BackgroundWorker()
         self.is_open = False
         self._outboxes: WeakKeyDictionary[Sandbox, Outbox] = WeakKeyDictionary()
         self._places = asyncio.Semaphore(IN_ALL)
@@ -71,7 +74,8 @@ class Courier:
 
     def start(self, sandboxes: Iterable[Sandbox]) -> None:
         """Start to send, with what is due by now."""
-        self._loop, self.is_open = asyncio.get_running_loop(), True
+        self._loop = asyncio.get_running_loop()
+        self.is_open = True
         for sandbox in sandboxes:
             for timer in list(sandbox.timers.claimed.values()):  # not made before an earlier stop
                 sandbox.timers.release(timer)
@@ -181,7 +185,8 @@ class Courier:
 
         Where the clock begins to advance meanwhile, it sends the others itself.
         """
-        outbox, advances = self.outbox(sandbox), sandbox.status.is_advancing
+        outbox = self.outbox(sandbox)
+        advances = sandbox.status.is_advancing
         waiting = outbox.queues[webhook]
         try:
             while waiting and (self.is_open or advances):
@@ -233,7 +238,8 @@ class Courier:
         answered = simulated(sandbox, attempt)
         if answered is not None:
             return answered
-        sender, delivery = self.sender, attempt.delivery
+        sender = self.sender
+        delivery = attempt.delivery
         if is_foreign or attempt.webhook.hidden.get(ABROAD):
             sender = self.abroad
         effect = disturbance(sandbox, attempt)

@@ -22,7 +22,8 @@ class Effects:
     """
 
     def __init__(self, url: str, sender: Sender) -> None:
-        self._url, self._sender = url, sender
+        self._url = url
+        self._sender = sender
         self.trouble: str | None = None
 
     async def ask(self) -> str | None:
@@ -74,7 +75,8 @@ class Work(NamedTuple):
         """Whether more was done than `one` delivery causes."""
         if self.calls > one.calls:
             return True
-        mine, usual = self.difference, one.difference
+        mine = self.difference
+        usual = one.difference
         return mine is not None and usual is not None and abs(mine) > abs(usual)
 
     def __str__(self) -> str:

@@ -26,7 +26,8 @@ OVERHEAD = 1_000  # bytes of a message besides its body and headers
 SHOWN_BODY = 8_192  # bytes of each body that a list shows
 is_name = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?").fullmatch
 
-_MOST_ID, _MOST_TYPE = 200, 100
+_MOST_ID = 200
+_MOST_TYPE = 100
 _MOST_SIGNERS = 200  # webhooks whose keys are tried
 # bytes: a large body is tried with fewer keys, so that it does not delay other requests
 _MOST_HASHED = 8 * 1024 * 1024

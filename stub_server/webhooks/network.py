@@ -32,7 +32,8 @@ Received = tuple[int, dict[str, str], str]
 KEPT_BYTES = 4096  # of an answer's body
 # Bytes read at once, which may be many interim answers, chunks or TLS records, and how often for
 # one exchange: it may never end.
-PIECE, MOST_READS = 512, 256
+PIECE = 512
+MOST_READS = 256
 _NAT64 = IPv6Network("64:ff9b::/96")
 _PUBLIC6 = IPv6Network("2000::/3")
 # Link-local networks, and prefixes behind which a translator of the network's own may put any IPv4
@@ -115,7 +116,9 @@ class _Stream(httpcore2.AsyncNetworkStream, ByteStream):
     """
 
     def __init__(self, stream: ByteStream) -> None:
-        self._stream, self._head, self._reads = stream, b"", 0
+        self._stream = stream
+        self._head = b""
+        self._reads = 0
 
     async def receive(self, max_bytes: int = PIECE) -> bytes:
         """Wait for bytes. Raises anyio.BrokenResourceError."""
@@ -144,7 +147,8 @@ class _Stream(httpcore2.AsyncNetworkStream, ByteStream):
         if buffer.endswith(b"\r\n\r\n"):
             self._head = buffer
             return
-        head, self._head = self._head, b""
+        head = self._head
+        self._head = b""
         try:
             await self.send(head + buffer)
         except (BrokenResourceError, ClosedResourceError) as error:
@@ -267,7 +271,9 @@ async def exchange(
     Where only the head of the answer comes in time, the head is the answer.
     """
     is_secure = delivery.url[:6].lower() == "https:"
-    context, response, received = None, None, b""
+    context = None
+    response = None
+    received = b""
     if is_secure:
         context = authorities(cacert)  # reading them takes a while
     try:

@@ -53,8 +53,11 @@ class Session:
         samples: Samples,
         effects: Effects | None = None,
     ) -> None:
-        self.samples, self.effects = samples, effects
-        self._sandbox, self.target, self._sender = sandbox, target, sender
+        self.samples = samples
+        self.effects = effects
+        self._sandbox = sandbox
+        self.target = target
+        self._sender = sender
         self._quiet = _QUIET
         self.first = samples.next()
         self.answered = self.unanswered = 0
@@ -96,7 +99,9 @@ class Session:
 
         Raises Failed.
         """
-        delivery, ready, is_sent = self._delivery(sample), asyncio.Barrier(copies), False
+        delivery = self._delivery(sample)
+        ready = asyncio.Barrier(copies)
+        is_sent = False
 
         async def in_step() -> AsyncIterator[bytes]:
             nonlocal is_sent
@@ -136,7 +141,8 @@ class Session:
             await asyncio.sleep(_PAUSE)
             now = await self._work(mark)
             if now != seen:
-                seen, changed = now, monotonic()
+                seen = now
+                changed = monotonic()
         return seen
 
     async def learn(self, mark: Mark) -> None:

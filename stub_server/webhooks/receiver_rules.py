@@ -160,7 +160,8 @@ class Certification(Session):
         """The finding of a rule that asks for a 2xx, and about the work that was done: unknown
         where that is not seen.
         """
-        unseen, received = self._unseen(), f"{_described(outcome)}; {done}"
+        unseen = self._unseen()
+        received = f"{_described(outcome)}; {done}"
         if outcome.error is None and unseen is not None:
             return Finding(UNKNOWN, f"{received}; {unseen}")
         return _judged(outcome.error is None and holds, received)

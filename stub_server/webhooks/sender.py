@@ -19,7 +19,9 @@ class Sender:
     """
 
     def __init__(self, *, local: bool, cacert: Path | None = None, mute: bool = False) -> None:
-        self.local, self.cacert, self.is_mute = local, cacert, mute
+        self.local = local
+        self.cacert = cacert
+        self.is_mute = mute
         self.results: Counter[str] = Counter()
 
     async def attempt(

@@ -201,9 +201,11 @@ class Views:
         """Derive from the next version of a record in place of the one before; None where
         there is none.
         """
-        old, new = self.derive(before), self.derive(after)
+        old = self.derive(before)
+        new = self.derive(after)
         for name, part in self.all:
-            was, now = old.get(name), new.get(name)
+            was = old.get(name)
+            now = new.get(name)
             if was == now:
                 continue
             if was is not None:

@@ -149,7 +149,8 @@ def _also_in(lists: list[Keys], keys: Keys) -> Search:
 def _between(table: Table, name: str, low: Any, high: Any) -> Search:
     """The keys of a stretch of a sort order, oldest first."""
     order = table.views.sorts[name].data
-    start, stop = 0, len(order)
+    start = 0
+    stop = len(order)
     if low is not None:
         start = bisect_left(order, (low,))
     if high is not None:

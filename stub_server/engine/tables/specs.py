@@ -33,7 +33,9 @@ class UniqueViolation(Exception):
     def __init__(self, spec: "TableSpec", name: str, value: Any, holder: str) -> None:
         place = f"#/components/schemas/{spec.schema}/x-unique"
         super().__init__(f"{holder} and another {spec.schema} have the same {name} {place}")
-        self.schema, self.key, self.value = spec.schema, spec.keys.get(name), value
+        self.schema = spec.schema
+        self.key = spec.keys.get(name)
+        self.value = value
 
 
 class TableSpec(NamedTuple):
@@ -101,7 +103,8 @@ def searched(texts: Mapping[int, str], keys: Iterable[int], wanted: str) -> Slic
     """The keys of records whose folded text contains what is wanted; what stands before
     `NUMBERS_END` contains it unmasked.
     """
-    words, numbers = folded(wanted), unmasked(wanted)
+    words = folded(wanted)
+    numbers = unmasked(wanted)
     if not numbers or numbers == words:
         return (yield from filtered(keys, lambda key: words in texts.get(key, "")))
     return (yield from filtered(keys, lambda key: _has(texts.get(key, ""), words, numbers)))
@@ -150,9 +153,14 @@ def _buyer_and_code(row: Row) -> str:
 
 
 def _of_order(payable: Collection[str], kept: Collection[str], row: Row) -> Body:
-    hidden, status = row.hidden, row.status
-    project, plan, customer = hidden["projectId"], hidden["planId"], hidden["customerId"]
-    paid, refunded, is_first = hidden["paid_cents"], hidden["refunded_cents"], not hidden["renewal"]
+    hidden = row.hidden
+    status = row.status
+    project = hidden["projectId"]
+    plan = hidden["planId"]
+    customer = hidden["customerId"]
+    paid = hidden["paid_cents"]
+    refunded = hidden["refunded_cents"]
+    is_first = not hidden["renewal"]
     return {
         "totalAmount": cents(row["totalAmount"]),
         "search": _buyer_and_code(row),
@@ -173,7 +181,9 @@ def _of_product(row: Row) -> Body:
 
 
 def _of_subscription(running: Collection[str], row: Row) -> Body:
-    project, customer, is_running = row["projectId"], row["customerId"], row.status in running
+    project = row["projectId"]
+    customer = row["customerId"]
+    is_running = row.status in running
     goes_on = is_running and not row["cancel_at_period_end"]
     # What an active subscription brings in, and how often: few different ones, so their number by
     # kind is counted.
@@ -194,7 +204,8 @@ def table_specs(
     """The tables by name; `sets` are the named sets of states of each schema, `unique`
     its unique keys.
     """
-    orders, running = sets["Order"], sets["Subscription"]["running"]
+    orders = sets["Order"]
+    running = sets["Subscription"]["running"]
     specs = {
         "api_keys": TableSpec(
             "ApiKey",

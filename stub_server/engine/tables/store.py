@@ -86,7 +86,8 @@ class Store:
         """A row's public part with its live members; a mirror of a record that was deleted is as it
         was last written.
         """
-        public, spec = row.public, self.tables[row.table].spec
+        public = row.public
+        spec = self.tables[row.table].spec
         if spec.live:
             return public | self._counters(row)
         for name in spec.mirrors:
@@ -169,7 +170,8 @@ class Store:
         A seat is a running subscription or, on a one-time plan, a paid order; an open first order
         holds one. Nobody takes two.
         """
-        most, ident = plan["max_subscribers"], plan["id"]
+        most = plan["max_subscribers"]
+        ident = plan["id"]
         if most is None:
             return False
         seated = self.subscriptions.members("plan_subscribers", ident)
@@ -214,17 +216,21 @@ class Store:
 
     def adopt(self, other: "Store") -> None:
         """Have all that another store of the same merchant has, which nobody uses any more."""
-        self.tables, self.usage, self.unrecorded = other.tables, other.usage, {}
+        self.tables = other.tables
+        self.usage = other.usage
+        self.unrecorded = {}
         self._name_tables()
 
     def copy(self) -> "Store":
         """An independent copy. Tables are shared until one of the two writes to them."""
         twin = Store.__new__(Store)
-        twin.merchant, twin._layout = self.merchant, self._layout
+        twin.merchant = self.merchant
+        twin._layout = self._layout
         twin.tables = dict(self.tables)
         for table in self.tables.values():
             table.readers += 1
-        twin.usage, twin.unrecorded = dict(self.usage), dict(self.unrecorded)
+        twin.usage = dict(self.usage)
+        twin.unrecorded = dict(self.unrecorded)
         twin._name_tables()
         return twin
 

@@ -52,7 +52,8 @@ _IGNORING: Mapping[str, Callable[[str], str]] = {
 
 def extract_of(key: UniqueKey) -> Extract:
     """What a record has of a unique key; None where it has null."""
-    members, scope = key.members, key.scope
+    members = key.members
+    scope = key.scope
     folds = [_IGNORING[difference] for difference in key.ignores]
 
     def extract(row: Row) -> Any:
@@ -83,7 +84,9 @@ class Table:
 
     def __init__(self, name: str, spec: TableSpec, check: Validator) -> None:
         """`check` validates the public part of every new version against the contract."""
-        self.name, self.spec, self.check = name, spec, check
+        self.name = name
+        self.spec = spec
+        self.check = check
         self.is_plain = not (spec.live or spec.mirrors)
         self.rows: dict[int, Record] = {}
         self.keys: dict[str, int] = {}
@@ -186,7 +189,8 @@ class Table:
     def validate(self, public: Body) -> None:
         """Raises what is wrong with a public part that does not keep the contract."""
         if not self.check.is_valid(public):
-            name, reason = self.spec.schema, self.check.reason(public)
+            name = self.spec.schema
+            reason = self.check.reason(public)
             raise ContractViolation(
                 f"a stored {name} does not match ({name}{reason}) #/components/schemas/{name}"
             )
@@ -215,7 +219,8 @@ class Table:
         """
         row = after or before
         assert row is not None
-        ident, key = row.record.id, row.record.key
+        ident = row.record.id
+        key = row.record.key
         self.lists.clear()
         self.size += size_of(after and after.record) - size_of(before and before.record)
         self._claim(ident, before, after)
@@ -225,7 +230,8 @@ class Table:
         else:
             if key not in self.rows:
                 insert(self.order, key)
-            self.rows[key], self.keys[ident] = after.record, key
+            self.rows[key] = after.record
+            self.keys[ident] = key
         self.views.replace(key, before, after)
 
     def _claim(self, ident: str, before: Row | None, after: Row | None) -> None:
@@ -243,7 +249,9 @@ class Table:
     def copy(self) -> Table:
         """A copy, to write to instead of this one. Records are shared, as they never change."""
         twin = Table(self.name, self.spec, self.check)
-        twin.rows, twin.keys, twin.order = self.rows.copy(), self.keys.copy(), self.order.copy()
+        twin.rows = self.rows.copy()
+        twin.keys = self.keys.copy()
+        twin.order = self.order.copy()
         twin.unique = {name: owners.copy() for name, owners in self.unique.items()}
         twin.views.take(self.views)
         twin.size = self.size
