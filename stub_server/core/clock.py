@@ -115,8 +115,7 @@ class Clock:
         """`start` (ms) freezes the clock at that instant; without it the clock follows the wall
         clock.
         """
-        now = wall_ms() if start is None else start
-        self.set(ClockState(now, 0, frozen=start is not None))
+        self.set(ClockState(wall_ms() if start is None else start, 0, frozen=start is not None))
 
     def set(self, state: ClockState) -> None:
         """Take over the state that a step recorded."""

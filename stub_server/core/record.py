@@ -28,8 +28,7 @@ def place(created: int, ident: str) -> int:
     Without the salt the author of a file could choose ids whose keys all have one hash, and a dict
     of them would take the square of their number.
     """
-    number = int(ident.replace("-", ""), 16)
-    return created << BELOW_INSTANT | number << 64 | hash(ident) & _SALT
+    return created << BELOW_INSTANT | int(ident.replace("-", ""), 16) << 64 | hash(ident) & _SALT
 
 
 class Record(NamedTuple):

@@ -84,8 +84,9 @@ class Delivery:
         """The same, signed by keys that no receiver has, one for each: a signature of the right
         form that is not valid.
         """
-        wrong = tuple(new_key(sha256(key.encode()).digest()) for key in self.keys)
-        return replace(self, keys=wrong)
+        return replace(
+            self, keys=tuple(new_key(sha256(key.encode()).digest()) for key in self.keys)
+        )
 
 
 class Failed(Exception):

@@ -250,8 +250,12 @@ def failure(code: str) -> dict[str, str]:
 
 def closed(row: Row, status: str, at: int, transaction: dict[str, str]) -> Row:
     """The order in another status since an instant (ms), its payment updated with it."""
-    payment = {**row["last_transaction"], **transaction, "updated_at": iso(at)}
-    return row.changed({"status": status, "last_transaction": payment})
+    return row.changed(
+        {
+            "status": status,
+            "last_transaction": {**row["last_transaction"], **transaction, "updated_at": iso(at)},
+        }
+    )
 
 
 def postponed(row: Row, ends: int, due: int, at: int) -> Row:

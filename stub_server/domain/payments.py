@@ -180,5 +180,6 @@ def check_disputed(row: Row) -> None:
 
 def won(row: Row, now: int) -> Row:
     """The order as it was before the dispute."""
-    status = "partially_refunded" if row["refunded_cents"] else "paid"
-    return closed(row, "paid", now, {"status": status})
+    return closed(
+        row, "paid", now, {"status": "partially_refunded" if row["refunded_cents"] else "paid"}
+    )

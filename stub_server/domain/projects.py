@@ -129,9 +129,9 @@ def _settled(row: Row) -> Row:
     """
     if row["billing_type"] == "one_time":
         return row.changed({"interval": None, "interval_count": None, "trial_period_days": 0})
-    interval = row["interval"] or "month"
-    count = row["interval_count"] or 1
-    return row.changed({"interval": interval, "interval_count": count})
+    return row.changed(
+        {"interval": row["interval"] or "month", "interval_count": row["interval_count"] or 1}
+    )
 
 
 def plan_warnings(wanted: Body) -> tuple[str, ...]:

@@ -59,8 +59,7 @@ def pay(
     otherwise. With `late` a boleto that expired can be paid too.
     """
     at = paid_at or draft.now
-    orders = draft.lifecycle("Order")
-    payments.check_payable(row, amount, at, draft.now, orders, late=late)
+    payments.check_payable(row, amount, at, draft.now, draft.lifecycle("Order"), late=late)
     payer = payer or payer_of(draft, row)
     paid = payments.paid(row, payer, draft.ids.alnum(11), at, draft.now)
     renewed = _renewed_by(draft, row.hidden)

@@ -92,8 +92,7 @@ class Draft:
     def code_for(self, table: str) -> str:
         """A code that no record of a table has."""
         code = self.ids.code()
-        used = self.store.tables[table].unique["code"]
-        while code in used:
+        while code in self.store.tables[table].unique["code"]:
             code = self.ids.code()
         return code
 
@@ -165,8 +164,9 @@ class Draft:
         previous status.
         """
         if move is not None:
-            extras = moved_from(None if move.from_ == "new" else move.from_, *names)
-            self.emit(move.events, row, extras)
+            self.emit(
+                move.events, row, moved_from(None if move.from_ == "new" else move.from_, *names)
+            )
 
     def move(self, row: Row, name: str | None = None) -> Row:
         """Store a record that is new or changed, perhaps in another state, and raise the events of
@@ -284,8 +284,9 @@ class Draft:
         """Drop the oldest deliveries, which make room for new ones."""
         table = self.store.webhook_logs
         if self._opened:
-            coming = [row.record for row in self._opened]
-            for record in outgoing(table, coming, self.lifecycle("WebhookLogEntry")):
+            for record in outgoing(
+                table, [row.record for row in self._opened], self.lifecycle("WebhookLogEntry")
+            ):
                 self.drop(table.parse(record))
 
     def _step(self, saved: Saved | None) -> Step:

@@ -157,8 +157,8 @@ def _touched(sandbox: Sandbox, since: int | None) -> Touched | None:
     found: Touched = {}
     # seeded API keys have new secrets in the copy, without a step
     keys = sandbox.store.api_keys.keys
-    seeded = [keys[ident] for ident in sandbox.origin.seeded_keys if ident in keys]
-    found[sandbox.store.merchant.id, "api_keys"] = set(seeded)
+    seeded = {keys[ident] for ident in sandbox.origin.seeded_keys if ident in keys}
+    found[sandbox.store.merchant.id, "api_keys"] = seeded
     for step in islice(reversed(log), log.number - since):
         for part in step.parts:
             for change in part.changes:
@@ -185,9 +185,9 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
                 break
         used = tuple(_usages(here.usage, there.usage))
         if changes or used or nothing in (here, there):
-            opens = here is nothing
-            closes = there is nothing
-            yield Part.of(store.merchant, changes, used, opens=opens, closes=closes)
+            yield Part.of(
+                store.merchant, changes, used, opens=here is nothing, closes=there is nothing
+            )
         if room < 0:
             return
 

@@ -347,9 +347,7 @@ def _change(store: Store, part: Part) -> Iterator[None]:
     """Change one store, with a pause after some records."""
     for number, (name, before, after) in enumerate(part.changes):
         table = store.tables[name]
-        was = before and table.parse(before)
-        now = after and table.parse(after)
-        store.replace(name, was, now)
+        store.replace(name, before and table.parse(before), after and table.parse(after))
         if number % PAUSE_AFTER == 0:
             yield
     _use(store, part.used)

@@ -215,8 +215,10 @@ def _reopen_project(draft: Draft, project_id: str, key: int = 0) -> None:
     of a key; of many some now, and the others at once.
     """
     table = draft.store.subscriptions
-    running = draft.states("Subscription", "running")
-    buckets = [table.bucket("projectId+status", (project_id, state)) for state in running]
+    buckets = [
+        table.bucket("projectId+status", (project_id, state))
+        for state in draft.states("Subscription", "running")
+    ]
     keys = sorted(chain.from_iterable(buckets))
     begin = bisect_right(keys, key)
     chosen = [table.rows[each].id for each in keys[begin : begin + MOST_RESUMED]]

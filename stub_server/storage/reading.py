@@ -156,9 +156,13 @@ class Reader:
                 self._version(put)
 
     def _version(self, body: Body) -> Record:
-        public = encoded(body["public"])
-        hidden = encoded(body["hidden"])
-        record = Record(body["id"], _key_in(body), body["version"], public, hidden)
+        record = Record(
+            body["id"],
+            _key_in(body),
+            body["version"],
+            encoded(body["public"]),
+            encoded(body["hidden"]),
+        )
         table = body["table"]
         record = self.fitting.record(table, self._rewrite(self.sandbox, table, record))
         known: Record = self._shared.setdefault(record, record)  # restoring compares by identity
@@ -274,9 +278,9 @@ def _standing(body: Body, timers: int, settings: SandboxSettings) -> Standing:
     """How a sandbox stands that has set so many timers, and has these settings unless told."""
     if "settings" in body:
         settings = SandboxSettings(**body["settings"])
-    clock = ClockState(**body["clock"])
-    position = _pair(body["position"])
-    return Standing(clock, position, body["raised"], timers, settings)
+    return Standing(
+        ClockState(**body["clock"]), _pair(body["position"]), body["raised"], timers, settings
+    )
 
 
 def _misplaced() -> BadFile:

@@ -102,9 +102,8 @@ def counts(courier: Courier, sandbox: Sandbox) -> dict[str, int]:
     kept back.
     """
     timers = sandbox.timers
-    due = timers.attempts_due(sandbox.clock.now)
     return {
-        "due": due,
+        "due": timers.attempts_due(sandbox.clock.now),
         "in_flight": len(courier.outbox(sandbox).queues),
         "held": len(timers.on_hold) + sum(map(len, timers.parked.values())),
     }

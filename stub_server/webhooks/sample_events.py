@@ -86,8 +86,7 @@ class Samples:
         return self._under_new_id(base)
 
     def _under_new_id(self, payload: Body) -> Body:
-        name = f"{self._run}/{next(self._numbers)}"
-        digest = blake2b(name.encode(), digest_size=13).hexdigest()
+        digest = blake2b(f"{self._run}/{next(self._numbers)}".encode(), digest_size=13).hexdigest()
         return payload | {"id": f"evt_{digest}"}
 
 

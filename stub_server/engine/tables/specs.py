@@ -31,8 +31,10 @@ class UniqueViolation(Exception):
     """
 
     def __init__(self, spec: "TableSpec", name: str, value: Any, holder: str) -> None:
-        place = f"#/components/schemas/{spec.schema}/x-unique"
-        super().__init__(f"{holder} and another {spec.schema} have the same {name} {place}")
+        super().__init__(
+            f"{holder} and another {spec.schema} have the same {name}"
+            f" #/components/schemas/{spec.schema}/x-unique"
+        )
         self.schema = spec.schema
         self.key = spec.keys.get(name)
         self.value = value
@@ -137,8 +139,10 @@ def _entries(metadata: Body) -> tuple[tuple[str, str], ...] | None:
 def _described(row: Row) -> Body:
     # No text that is searched for contains the sign between them, so none runs from the one into
     # the other.
-    text = folded(f"{row['name'] or ''}\0{row.public.get('description') or ''}")
-    return {"name": _folded(row["name"]), "search": text}
+    return {
+        "name": _folded(row["name"]),
+        "search": folded(f"{row['name'] or ''}\0{row.public.get('description') or ''}"),
+    }
 
 
 def _of_plan(row: Row) -> Body:
@@ -205,7 +209,6 @@ def table_specs(
     its unique keys.
     """
     orders = sets["Order"]
-    running = sets["Subscription"]["running"]
     specs = {
         "api_keys": TableSpec(
             "ApiKey",
@@ -280,7 +283,7 @@ def table_specs(
         ),
         "subscriptions": TableSpec(
             "Subscription",
-            partial(_of_subscription, running),
+            partial(_of_subscription, sets["Subscription"]["running"]),
             kinds={
                 Index: (
                     "projectId",
@@ -317,6 +320,5 @@ def table_specs(
         ),
     }
     for name, spec in specs.items():
-        keys = {key.name: key for key in unique.get(spec.schema, ())}
-        specs[name] = spec._replace(keys=keys)
+        specs[name] = spec._replace(keys={key.name: key for key in unique.get(spec.schema, ())})
     return specs

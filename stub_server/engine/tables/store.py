@@ -151,16 +151,21 @@ class Store:
         """How many subscriptions of a plan (`planId`) or a project (`projectId`) are in a
         running state.
         """
-        count = self.subscriptions.count
-        return sum([count(f"{index}+status", (ident, status)) for status in self._layout.running])
+        return sum(
+            [
+                self.subscriptions.count(f"{index}+status", (ident, status))
+                for status in self._layout.running
+            ]
+        )
 
     def running_of(self, customer_id: str, plan_id: str) -> Row | None:
         """The running subscription of a customer to a plan; there are never two."""
         table = self.subscriptions
         for key in reversed(table.bucket("customerId+planId", (customer_id, plan_id))):
             record = table.rows[key]
-            running = [(plan_id, state) for state in self._layout.running]
-            if table.is_in(record.id, "planId+status", running):
+            if table.is_in(
+                record.id, "planId+status", [(plan_id, state) for state in self._layout.running]
+            ):
                 return table.parse(record)
         return None
 
