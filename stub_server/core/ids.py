@@ -155,7 +155,7 @@ class NextIds:
 
     def code(self) -> str:
         """Ten characters of 0-9A-Z, as orders and subscriptions have them."""
-        return _characters(self._digest(), BASE36, 10)
+        return self._characters(BASE36, 10)
 
     def event(self) -> str:
         """An event's id, which is also its webhook-id."""
@@ -163,7 +163,16 @@ class NextIds:
 
     def alnum(self, length: int) -> str:
         """`length` characters of 0-9A-Za-z, at most 43."""
-        return _characters(self._digest(), BASE62, length)
+        return self._characters(BASE62, length)
+
+    def _characters(self, alphabet: str, length: int) -> str:
+        """A text made of a digest, whose 256 bits make the bias of the remainder negligible."""
+        number = int.from_bytes(self._digest(), "big") % len(alphabet) ** length
+        text = ""
+        for _ in range(length):
+            number, place = divmod(number, len(alphabet))
+            text += alphabet[place]
+        return text
 
     def secret_bytes(self) -> bytes:
         """32 bytes for a credential."""
@@ -184,13 +193,3 @@ class NextIds:
 
 def _uuid_of(digest: bytes) -> str:
     return uuid_text(int.from_bytes(digest[:16], "big"))
-
-
-def _characters(digest: bytes, alphabet: str, length: int) -> str:
-    """A text made of a digest, whose 256 bits make the bias of the remainder negligible."""
-    number = int.from_bytes(digest, "big") % len(alphabet) ** length
-    text = ""
-    for _ in range(length):
-        number, place = divmod(number, len(alphabet))
-        text += alphabet[place]
-    return text

@@ -292,7 +292,12 @@ class Draft:
     def _step(self, saved: Saved | None) -> Step:
         """The step, with what it replaces in the sandbox as it is."""
         sandbox = self.sandbox
-        part = self._part()
+        merchant = self.store.merchant
+        changes = [
+            Change(name, old and old.record, new and new.record)
+            for name, old, new in self._versions.values()
+        ]
+        opens = merchant.id not in sandbox.stores
         before = sandbox.standing
         clock = self.clock
         if clock is None and before.clock.now == self.now:
@@ -314,26 +319,11 @@ class Draft:
             cause=self.cause,
             before=before,
             after=after,
-            parts=(part,),
+            parts=(Part.of(merchant, changes, self._used(), opens=opens, closes=False),),
             event_ends=Ends(after=tuple(self._events)),
             reply_ends=reply_ends,
             timers_set=tuple(self._later),
             timers_fired=(*self._fired, *sandbox.timers.skipped.values()),
-        )
-
-    def _part(self) -> Part:
-        """What it changes of the merchant's records and usage."""
-        changes = [
-            Change(name, old and old.record, new and new.record)
-            for name, old, new in self._versions.values()
-        ]
-        merchant = self.store.merchant
-        return Part.of(
-            merchant,
-            changes,
-            self._used(),
-            opens=merchant.id not in self.sandbox.stores,
-            closes=False,
         )
 
     def _used(self) -> list[Used]:

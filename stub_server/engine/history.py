@@ -19,7 +19,7 @@ from .lists import ends_of
 from .sandbox import Sandbox
 from .scheduler import check_not_advancing
 from .step import Cause, Change, Part, Standing, Step, Used
-from .tables.store import Store, Usage
+from .tables.store import Store
 
 Touched = dict[tuple[str, str], set[int]]
 """The keys of records, by merchant and table."""
@@ -140,8 +140,22 @@ def go_back(
         )
     if instant is None:
         instant = then.clock.recorded.now
-    parts = tuple(_between(sandbox, then, _touched(sandbox, since)))
-    step = _step(sandbox, then, cause, instant, parts)
+    clock = sandbox.clock.again(then.clock.at(instant))
+    before = sandbox.standing
+    step = Step(
+        number=sandbox.log.number + 1,
+        at=clock.now,
+        cause=cause,
+        before=before,
+        # ids and numbers of timers continue, so that none is used twice
+        after=Standing(clock, before.position, then.events.raised, before.timers, then.settings),
+        parts=tuple(_between(sandbox, then, _touched(sandbox, since))),
+        event_ends=ends_of(list(sandbox.events), list(then.events)),
+        reply_ends=ends_of(list(sandbox.replies), list(then.replies)),
+        timers_set=then.timers.beyond(sandbox.timers),
+        timers_fired=sandbox.timers.beyond(then.timers),
+        restores=True,
+    )
     sandbox.take(step, None, then)
     return step
 
@@ -183,7 +197,11 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
             room -= change.size
             if room < 0:
                 break
-        used = tuple(_usages(here.usage, there.usage))
+        used: list[Used] = []
+        for key in here.usage | there.usage:
+            was, now = here.usage.get(key), there.usage.get(key)
+            if was != now:
+                used.append(Used(key, now, was))
         if changes or used or nothing in (here, there):
             yield Part.of(
                 store.merchant, changes, used, opens=here is nothing, closes=there is nothing
@@ -207,30 +225,3 @@ def _changes(here: Store, there: Store, touched: Touched | None) -> Iterator[Cha
             after = theirs.get(key)
             if before is not after:
                 yield Change(name, before, after)
-
-
-def _usages(was: dict[str, Usage], then: dict[str, Usage]) -> Iterator[Used]:
-    for key in was | then:
-        if was.get(key) != then.get(key):
-            yield Used(key, then.get(key), was.get(key))
-
-
-def _step(
-    sandbox: Sandbox, then: Sandbox, cause: Cause, instant: int, parts: tuple[Part, ...]
-) -> Step:
-    """The step itself. Ids and numbers of timers continue, so that none is used twice."""
-    clock = sandbox.clock.again(then.clock.at(instant))
-    before = sandbox.standing
-    return Step(
-        number=sandbox.log.number + 1,
-        at=clock.now,
-        cause=cause,
-        before=before,
-        after=Standing(clock, before.position, then.events.raised, before.timers, then.settings),
-        parts=parts,
-        event_ends=ends_of(list(sandbox.events), list(then.events)),
-        reply_ends=ends_of(list(sandbox.replies), list(then.replies)),
-        timers_set=then.timers.beyond(sandbox.timers),
-        timers_fired=sandbox.timers.beyond(then.timers),
-        restores=True,
-    )
