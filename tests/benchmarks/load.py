@@ -55,8 +55,11 @@ class _Connection(asyncio.Protocol):
     """One connection: ask, wait, note the time, ask again."""
 
     def __init__(self, requests: list[bytes], until: float, times: list[float]) -> None:
-        self._requests, self._until, self._times = cycle(requests), until, times
-        self._have, self._need = b"", 0
+        self._requests = cycle(requests)
+        self._until = until
+        self._times = times
+        self._have = b""
+        self._need = 0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -64,7 +67,8 @@ class _Connection(asyncio.Protocol):
         self._ask()
 
     def _ask(self) -> None:
-        self._have, self._need = b"", 0
+        self._have = b""
+        self._need = 0
         self._asked = time.perf_counter()
         self._transport.write(next(self._requests))
 

@@ -28,9 +28,12 @@ from .world import token
 SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000
 NOW = 1_795_000_000_000
-ROUNDS, REQUESTS = 9, 20
+ROUNDS = 9
+REQUESTS = 20
 # What the sandbox holds itself to.
-FASTEST, LARGEST, STEEPEST = 4_000, 3_584, 2.0
+FASTEST = 4_000
+LARGEST = 3_584
+STEEPEST = 2.0
 BUSY = Path(__file__).parents[2] / "fixtures" / "scenarios" / "busy.yaml"
 
 
@@ -48,10 +51,8 @@ def scenario(orders: int, folder: Path) -> Path:
 def reads(store: Store) -> dict[str, str]:
     """What is asked, on records that every size has."""
     orders = store.orders
-    total, sample = (
-        len(orders),
-        max(store.projects.keys, key=lambda ident: orders.count("projectId", ident)),
-    )
+    total = len(orders)
+    sample = max(store.projects.keys, key=lambda ident: orders.count("projectId", ident))
     plan = max(store.plans.keys, key=lambda ident: orders.count("planId", ident))
     # Somebody with as many orders in every size: what a page holds is a part of what it costs.
     customer = min(
@@ -59,7 +60,8 @@ def reads(store: Store) -> dict[str, str]:
     )
     held = orders.rows[orders.order[total // 2]]
     middle = json.loads(held.public)["createdAt"]
-    deep, deep_paid = total // 40, orders.count("status", "paid") // 40
+    deep = total // 40
+    deep_paid = orders.count("status", "paid") // 40
     page = "/v2/orders?limit=20"
     return {
         "orders, first page": page,
@@ -129,7 +131,9 @@ def one(orders: int) -> dict[str, Any]:
     store = app.sandboxes.default.store
     records = sum(store.counts().values())
     memory = resident() - before
-    bearer, first, best = token(app), {}, {}
+    bearer = token(app)
+    first = {}
+    best = {}
     for name, path in reads(store).items():
         first[name] = asyncio.run(ask(app, path, bearer, 1))
         best[name] = min(asyncio.run(ask(app, path, bearer, REQUESTS)) for _ in range(ROUNDS))
@@ -197,7 +201,8 @@ def missed(found: list[dict[str, Any]]) -> list[str]:
 
     Small worlds are seeded too fast to be timed.
     """
-    last, lines = found[-1], []
+    last = found[-1]
+    lines = []
     if last["a second"] < FASTEST:
         lines.append(f"Seeding: {last['a second']:,.0f} records a second, not {FASTEST:,}.")
     if last["order"] > LARGEST:

@@ -62,11 +62,13 @@ def sending(console: Console, target: Target, folder: Path) -> list[str]:
         api = stack.enter_context(client(f"{target.url}/s/silent", made["credentials"]["jwt"]))
         own = stack.enter_context(client(f"{target.url}/s/silent/_sandbox", target.token))
         pile(api, receiver.url, SENT)
-        began, before = time.perf_counter(), target.cpu()
+        began = time.perf_counter()
+        before = target.cpu()
         assert own.post("/webhooks/drain", json=HELD).json()["released"] >= SENT
         while not own.post("/webhooks/drain").json()["complete"]:
             pass
-        took, after = time.perf_counter() - began, target.cpu()
+        took = time.perf_counter() - began
+        after = target.cpu()
         assert len(receiver.received()) >= SENT
     busy = took if before is None or after is None else after - before
     console.print(

@@ -74,7 +74,8 @@ class Handlers:
 
     def __init__(self, app: Application) -> None:
         """Takes the contract's check of written records off: other servers do their own or none."""
-        self._sandbox, self._server = app.sandboxes.default, app.server
+        self._sandbox = app.sandboxes.default
+        self._server = app.server
         for table in self._sandbox.store.tables.values():
             table.check = Validator({}, {})
         self._trace = Trace(
@@ -87,9 +88,13 @@ class Handlers:
     def _work(self) -> Work:
         at_once(due_jobs(self._sandbox))
         work = Work()
-        work.server, work.request, work.scope = self._server, self._request, {}
-        work.sandbox, work.store = self._sandbox, self._sandbox.store
-        work.trace, work.caller = self._trace, self._caller
+        work.server = self._server
+        work.request = self._request
+        work.scope = {}
+        work.sandbox = self._sandbox
+        work.store = self._sandbox.store
+        work.trace = self._trace
+        work.caller = self._caller
         return work
 
     def get(self, ident: str) -> Reply:

@@ -30,7 +30,8 @@ class Trial:
     """One directory, in which one process after the other lives and is killed."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.random = folder, Random(seed)
+        self.folder = folder
+        self.random = Random(seed)
         self.kills: Counter[str] = Counter()
         self.acknowledged = self.begun = 0
 
@@ -38,7 +39,8 @@ class Trial:
         """Have a process live and die; answers what is wrong with what it left."""
         told = self.folder / "told"
         told.unlink(missing_ok=True)
-        seed, count = self.random.randrange(1 << 30), self.random.randrange(1, 30)
+        seed = self.random.randrange(1 << 30)
+        count = self.random.randrange(1, 30)
         child = os.fork()
         if not child:
             _alone(lambda: live(self.folder / "store", _opened(told), seed, place, count))
@@ -118,7 +120,8 @@ def _read(told: Path) -> tuple[Any, Any]:
             break
         said = orjson.loads(line)
         if "facts" in said:
-            acknowledged, begun = said["facts"], None
+            acknowledged = said["facts"]
+            begun = None
         else:
             begun = said["begins"]
     return acknowledged, begun

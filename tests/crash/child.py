@@ -216,12 +216,14 @@ def reopened(folder: Path, acknowledged: Facts, begun: list[Any] | None) -> list
     app = create_app(settings(folder))
     inside = Inside(app)
     try:
-        found, wrong = facts(app), []
+        found = facts(app)
+        wrong = []
         may_change = {begun[2]} if begun is not None else set()
         if begun is not None and begun[1] in ("fork", "carry"):
             may_change = set(NAMES)
         for name in {*acknowledged, *found}:
-            was, now = acknowledged.get(name), found.get(name)
+            was = acknowledged.get(name)
+            now = found.get(name)
             if was == now:
                 continue
             if name not in may_change:

@@ -41,7 +41,9 @@ class Client(threading.Thread):
     ) -> None:
         super().__init__(daemon=True)
         self._only_makes = only_makes
-        self._servers, self._random, self._number = servers, Random(seed), number
+        self._servers = servers
+        self._random = Random(seed)
+        self._number = number
         self._http = httpx2.Client(timeout=ANSWERED, verify=NO_TLS)
         self._ending = threading.Event()
         self._begun = 0
@@ -181,7 +183,8 @@ class Client(threading.Thread):
         return self._once("DELETE", f"{self._control}/snapshots/{name}") is not None
 
     def _fork(self) -> bool:
-        entries, name = "/_sandbox/sandboxes", f"{self.sandbox}-{self.acknowledged}"
+        entries = "/_sandbox/sandboxes"
+        name = f"{self.sandbox}-{self.acknowledged}"
         if self._once("POST", f"{entries}/{self.sandbox}/fork", {"name": name}) is None:
             return False
         of_both = [
@@ -212,7 +215,8 @@ class Client(threading.Thread):
             return True
         if self._once("POST", f"{self._control}/reset") is None:
             return False
-        self.customers, self._headers = {}, {}
+        self.customers = {}
+        self._headers = {}
         self._headers = self._token()
         return True
 
@@ -233,7 +237,8 @@ class Client(threading.Thread):
     def check_all(self) -> None:
         """The same of every customer, and the invariants."""
         self._headers = self._headers or self._token()
-        path, page = f"/s/{self.sandbox}/v2/customers?limit={PAGE}", 0
+        path = f"/s/{self.sandbox}/v2/customers?limit={PAGE}"
+        page = 0
         found: dict[str, int] = {}
         while len(found) == PAGE * page:
             page += 1

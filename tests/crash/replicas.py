@@ -115,7 +115,8 @@ class Trial:
 
     def _await_progress(self) -> None:
         """Wait until clients have been answered since, through whatever happened."""
-        before, until = self.acknowledged, time.monotonic() + PATIENCE
+        before = self.acknowledged
+        until = time.monotonic() + PATIENCE
         while self.acknowledged < before + PROGRESS and not self._failed:
             if time.monotonic() > until:
                 self.wrong.append("clients are not answered any more")

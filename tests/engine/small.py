@@ -66,7 +66,8 @@ class Wall:
 
     def __init__(self, start: int, each: int = 37) -> None:
         """Both in ms."""
-        self.now, self.each = start, each
+        self.now = start
+        self.each = each
 
     def __call__(self) -> int:
         """The next instant."""

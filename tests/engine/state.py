@@ -114,7 +114,8 @@ def stale(world: Sandbox) -> dict[str, tuple[Any, Any]]:
             wrong = differences(derived(rebuilt(table)), derived(table))
             found |= {f"{ident} {name} {part}": pair for part, pair in wrong.items()}
             for record in table.rows.values():
-                parsed, shown = orjson.loads(record.public), table.peek(record.id)
+                parsed = orjson.loads(record.public)
+                shown = table.peek(record.id)
                 if parsed != shown:  # somebody has written into what is for reading alone
                     found[f"{ident} {name} {record.id} parsed"] = parsed, shown
             for asked, held in table.lists.items():
@@ -165,7 +166,8 @@ def refolded(world: Sandbox, origin: Sandbox) -> None:
     _record_usage(world)
     assert 1 == world.log.oldest, "the log has let steps go"
     steps = deepcopy(list(world.log))
-    expected, begun = state(world), state(origin)
+    expected = state(world)
+    begun = state(origin)
     assert {} == stale(world)
     for step in steps:
         origin.fold(step)

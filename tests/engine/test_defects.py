@@ -112,7 +112,9 @@ def test_time_waits_before_a_job_that_fails_and_requests_are_served(
         pending = {row.id for row in world.store.orders.rows_of("status", "pending")}
         (due,) = {timer.due for timer in world.timers.pending() if timer.subject in pending}
         wall.now += 2 * DAY
-        before, stood, was = state(world), world.clock.now, expired(world)
+        before = state(world)
+        stood = world.clock.now
+        was = expired(world)
         with monkeypatch.context() as patched:
             patched.setattr(scheduler, "JOBS", failing("order.expire"))
             for _ in range(2):
@@ -136,7 +138,8 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
     """What was done before it stays done, what is passed over is kept; asked again, it comes to the
     same world.
     """
-    world, other = waiting.world, waiting.world.fork(waiting.world.name)
+    world = waiting.world
+    other = waiting.world.fork(waiting.world.name)
     was = expired(world)
     with monkeypatch.context() as patched:
         patched.setattr(scheduler, "JOBS", failing("order.expire", turn=1))
@@ -168,7 +171,8 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
 def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, commit = shop.world, Work.commit
+    world = shop.world
+    commit = Work.commit
     twin = world.fork(world.name)
 
     def meddle(somewhere: Sandbox) -> None:
@@ -215,7 +219,8 @@ def unavailable(answer: Answer) -> None:
 
 
 def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
-    inside, world = broken.inside, broken.world
+    inside = broken.inside
+    world = broken.world
     number = world.log.number
     for answer in (
         read(broken),

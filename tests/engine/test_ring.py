@@ -8,7 +8,8 @@ from ..support.make import customer_body
 from .inside import Inside
 from .shop import Shop, shop_in
 
-ROWS, MOST = 6, 30  # of the small server
+ROWS = 6  # of the small server
+MOST = 30
 
 
 @pytest.fixture

@@ -22,7 +22,9 @@ from ..support.live import FROZEN
 from ..support.make import card_body, fresh_cpf
 from .inside import Answer, Inside, Json
 
-MANY, AT_ONCE, FEW = 60, 4, 50
+MANY = 60
+AT_ONCE = 4
+FEW = 50
 """Records of a kind, how many one step changes, and how many may be parsed in a turn."""
 
 
@@ -30,7 +32,8 @@ class Shop:
     """A project with many plans, products that all of one plan unlock, and members of that plan."""
 
     def __init__(self, inside: Inside) -> None:
-        self.inside, self.app = inside, inside.app
+        self.inside = inside
+        self.app = inside.app
         self.token = self.app.server.ready_token(self.app.sandboxes.default)
         project = self.make("/v2/projects", {"name": "Clube", "status": "active"})
         self.project = project["data"]["project"]["id"]
@@ -70,7 +73,8 @@ class Shop:
         """How many records are parsed in the longest turn of a request and of the
         jobs that it sets.
         """
-        counts, parse = [0], Table.parse
+        counts = [0]
+        parse = Table.parse
 
         def counting(table: Table, record: Record) -> Row:
             counts[-1] += 1

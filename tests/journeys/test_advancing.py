@@ -133,7 +133,8 @@ def test_a_drain_of_a_world_that_is_reset_says_that_it_has_not_waited(
     control: httpx2.Client,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    drains, ended = threading.Event(), Courier.ended
+    drains = threading.Event()
+    ended = Courier.ended
 
     async def watched(courier: Courier) -> None:
         drains.set()

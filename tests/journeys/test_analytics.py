@@ -35,7 +35,8 @@ def test_what_was_not_asked_is_null(api: httpx2.Client) -> None:
 
 def test_an_empty_range_is_warned_of(api: httpx2.Client) -> None:
     """As in lists."""
-    since, until = "2026-05-02T00:00:00Z", "2026-05-01T00:00:00Z"
+    since = "2026-05-02T00:00:00Z"
+    until = "2026-05-01T00:00:00Z"
     for query, warned in (
         ({"from": since, "to": until}, "empty_range"),
         ({"from": until, "to": since}, None),

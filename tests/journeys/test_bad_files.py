@@ -318,7 +318,8 @@ def file(live: Live) -> Iterator[bytes]:
         base_url=f"{live.url}/s/{name}/_sandbox", timeout=60, verify=NO_TLS
     ) as control:
         token = control.get("/credentials").json()["jwt"]
-        url, headers = f"{live.url}/s/{name}/v2/customers", {"Authorization": f"Bearer {token}"}
+        url = f"{live.url}/s/{name}/v2/customers"
+        headers = {"Authorization": f"Bearer {token}"}
         created(httpx2.post(url, json=customer_body(), headers=headers, verify=NO_TLS))
         yield exported(control, history=True)
     live.forget(name)

@@ -71,10 +71,8 @@ def reports(live: Live, serve: Serve, request: pytest.FixtureRequest) -> dict[Ca
             servers.put(server)
 
     def judged(case: Case) -> Json:
-        server, args = (
-            servers.get(),
-            [word for word in case if word not in ("node", "order.created")],
-        )
+        server = servers.get()
+        args = [word for word in case if word not in ("node", "order.created")]
         name = "-".join(word.lstrip("-").replace("_", "-") for word in ("certified", *case))
         try:
             with httpx2.Client(

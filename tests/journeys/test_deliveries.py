@@ -80,7 +80,9 @@ def test_a_refusing_endpoint_is_a_200_with_the_failure(
     api: httpx2.Client, hook: Hook, receiver: Receiver
 ) -> None:
     """The failure is in the log, and does not count against the webhook."""
-    receiver.status, receiver.body, receiver.headers = 503, b"down", {"retry-after": "120"}
+    receiver.status = 503
+    receiver.body = b"down"
+    receiver.headers = {"retry-after": "120"}
     made = hook()
     log = sent(api, made)
     assert (log["status"], log["error"], log["response_status"]) == ("failed", "http_5xx", 503)

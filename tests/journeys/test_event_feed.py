@@ -28,7 +28,8 @@ def test_events_come_oldest_first_and_each_once(
     control: httpx2.Client, make_customer: Maker, make_project: Maker
 ) -> None:
     since = feed(control)["next"]
-    first, second = make_customer(), make_customer()
+    first = make_customer()
+    second = make_customer()
     make_project()
     told = []
     for expected in (2, 1, 0):
@@ -98,7 +99,9 @@ def test_event_ids_repeat_after_a_reset_and_not_with_another_seed(control: httpx
         (event,) = feed(control, after=since)["events"]
         return str(event["id"])
 
-    first, again, other = raised(), raised(), raised(seed=7)
+    first = raised()
+    again = raised()
+    other = raised(seed=7)
     assert first == again != other
 
 

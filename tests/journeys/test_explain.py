@@ -330,7 +330,8 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate, wide: 
 @pytest.mark.promise("waiting-requests")
 def test_explanations_that_wait_are_limited(shop: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is made at a time: 300 of one sandbox kept those of all others waiting for 11 s."""
-    ended, explained = Event(), Explainer.explain_now
+    ended = Event()
+    explained = Explainer.explain_now
 
     async def waiting(self: Explainer, *arguments: Any) -> Any:
         while not ended.is_set():
@@ -376,7 +377,8 @@ def test_long_work_is_among_what_waits(
 @pytest.mark.promise("waiting-requests")
 def test_images_of_one_sandbox_keep_those_of_another_waiting_for_one(shop: Estate) -> None:
     """Strangers may ask for them: those that six sandboxes could wait for took 5 s for all."""
-    order, statuses = list[str](), list[int]()
+    order = list[str]()
+    statuses = list[int]()
 
     async def draw(client: httpx2.AsyncClient, name: str, number: int) -> None:
         code = encode(number + 1, "a" * 32, "Academia", "Recife")

@@ -223,10 +223,8 @@ def test_a_preset_is_a_whole_rule(sandbox: Sandbox, preset: str) -> None:
 
 def test_a_rule_is_listed_switched_and_deleted(sandbox: Sandbox) -> None:
     """Newest first; a rule that is off neither acts nor counts."""
-    first, second = (
-        new_rule(sandbox, {"status": 500}),
-        new_rule(sandbox, {"status": 502}, name="second"),
-    )
+    first = new_rule(sandbox, {"status": 500})
+    second = new_rule(sandbox, {"status": 502}, name="second")
     page = done(sandbox.control.get("/faults", params={"limit": 1}))
     assert ([second], 2) == (page["faults"], page["pagination"]["total"])
     off = done(sandbox.control.patch(f"/faults/{first['id']}", json={"enabled": False}))["fault"]
@@ -440,7 +438,8 @@ def test_a_stranger_does_not_make_a_public_server_wait(serve: Serve) -> None:
 
 
 def test_a_slow_answer_comes_late_and_whole(sandbox: Sandbox) -> None:
-    body, began = order_body(sandbox), monotonic()
+    body = order_body(sandbox)
+    began = monotonic()
     answer = sandbox.api.post("/v2/orders/pix", json=body, headers={"X-Sandbox-Delay": "300;after"})
     assert (201, "delay") == (answer.status_code, answer.headers["X-Sandbox-Simulated"])
     assert 0.3 <= monotonic() - began
@@ -474,7 +473,8 @@ def test_long_texts_with_wildcards_are_few(sandbox: Sandbox) -> None:
 
 
 def test_the_body_of_a_delivery_is_parsed_once_for_all_rules() -> None:
-    rules, read = Faults(1), list[str]()
+    rules = Faults(1)
+    read = list[str]()
     match = {"event": "*", "body": {"$.data": "*", "$.data.items[*]": 100}}
     for _ in range(3):
         rules.add({"match": match, "then": {"webhook_drop": True}}, 0)

@@ -154,7 +154,8 @@ def test_a_file_without_secrets_has_none_and_is_given_new_ones(
     receiver.requests.clear()
     assert 200 == there.api.post(f"/v2/webhooks/{hook['id']}/test").status_code
     (request,) = receiver.requests
-    stamp, signed = int(request.headers["webhook-timestamp"]), request.headers["webhook-signature"]
+    stamp = int(request.headers["webhook-timestamp"])
+    signed = request.headers["webhook-signature"]
     assert sign(hook["signing_key"], request.headers["webhook-id"], stamp, request.body) != signed
     used = httpx2.get(
         f"{there.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS

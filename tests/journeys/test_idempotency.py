@@ -37,7 +37,8 @@ def test_the_same_request_again_is_answered_again_and_not_done_again(
     shop: Estate, operation: str
 ) -> None:
     """Byte for byte, secrets and Location included; only the request id is new."""
-    view, ids = OPERATIONS[operation], shop.ids
+    view = OPERATIONS[operation]
+    ids = shop.ids
     if operation == "activateProject":
         ids = ids | {"projectId": make_project(shop.api, status="draft")["id"]}
     body = body_of(view, ids)
@@ -124,7 +125,8 @@ def callers(shop: Estate) -> Iterator[list[httpx2.Client]]:
     """Callers of one merchant with other rights each: a JWT, and keys of one project, two, another,
     all, few scopes.
     """
-    own, other = shop.ids["projectId"], make_project(shop.api)["id"]
+    own = shop.ids["projectId"]
+    other = make_project(shop.api)["id"]
     rights: list[Json] = [
         {"allowed_projects": [own]},
         {"allowed_projects": [own, other]},
@@ -144,8 +146,10 @@ def test_a_saved_reply_never_reaches_a_caller_with_other_rights(
     shop: Estate, callers: list[httpx2.Client], operation: str, first: int
 ) -> None:
     """Whoever had it saved: every other is refused, and learns nothing of what it says."""
-    view, key = OPERATIONS[operation], f"{operation}-{first}"
-    body, path = body_of(view, shop.ids), path_of(view, shop.ids)
+    view = OPERATIONS[operation]
+    key = f"{operation}-{first}"
+    body = body_of(view, shop.ids)
+    path = path_of(view, shop.ids)
     options: dict[str, Any] = {"headers": under(key)} | ({} if body is None else {"json": body})
     saved = callers[first].post(path, **options)
     if not saved.is_success:
@@ -189,7 +193,8 @@ def test_a_reply_is_kept_for_24_hours_of_the_sandbox_clock(stage: Stage) -> None
 )
 def test_twenty_at_once_have_one_effect_and_one_answer(shop: Estate, operation: str) -> None:
     view = OPERATIONS[operation]
-    body, path = body_of(view, shop.ids), path_of(view, shop.ids)
+    body = body_of(view, shop.ids)
+    path = path_of(view, shop.ids)
     raised = events(shop)
 
     def send(_: int) -> httpx2.Response:

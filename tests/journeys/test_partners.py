@@ -61,8 +61,10 @@ def bought(api: httpx2.Client, plan: Json, document: str, **said: str) -> Json:
 def test_it_sees_who_has_an_order_in_its_project_whoever_placed_it(
     stage: Stage, partner: Partner, by: str
 ) -> None:
-    mine, others = make_plan(stage.api), make_plan(stage.api)
-    key, neighbour = partner(mine["projectId"]), partner(others["projectId"])
+    mine = make_plan(stage.api)
+    others = make_plan(stage.api)
+    key = partner(mine["projectId"])
+    neighbour = partner(others["projectId"])
     buyers = {"jwt": stage.api, "another key": partner(mine["projectId"]), "itself": key}
     documents = [fresh_cpf(), fresh_cpf()]
     bought(buyers[by], mine, documents[0])
@@ -83,7 +85,9 @@ def test_it_sees_who_has_an_order_in_its_project_whoever_placed_it(
 
 def test_it_sees_whom_a_key_with_the_same_projects_created(stage: Stage, partner: Partner) -> None:
     project, other = (make_project(stage.api)["id"] for _ in range(2))
-    key, same, neighbour = partner(project), partner(project), partner(other)
+    key = partner(project)
+    same = partner(project)
+    neighbour = partner(other)
     made = make_customer(key)["id"]
     own = make_customer(stage.api)["id"]
     assert [made] == listed(key) == listed(same)

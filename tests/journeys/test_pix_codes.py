@@ -19,7 +19,8 @@ def test_the_order_that_shows_the_code_is_paid(stage: Stage) -> None:
 
     Blanks do not count.
     """
-    other, order = stage.order(), stage.order()
+    other = stage.order()
+    order = stage.order()
     payer = {"name": "Helena Souza", "document": "52998224725", "bank": "Nubank"}
     paid = done(
         stage.control.post("/pix/pay", json={"qr_code": f"  {code_of(order)}\n", "payer": payer})

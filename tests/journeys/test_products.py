@@ -75,7 +75,8 @@ class TestPlanIds:
         self, api: httpx2.Client, project_id: str, make_plan: Maker
     ) -> None:
         """In the order sent."""
-        first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
+        first = make_plan(project_id)["id"]
+        second = make_plan(project_id)["id"]
         product = make_product(api, project_id, planIds=[second.upper(), first, second])
         assert product["planIds"] == [second, first]
 
@@ -96,7 +97,8 @@ class TestPlanIds:
         self, api: httpx2.Client, project_id: str, make_plan: Maker
     ) -> None:
         """An absent list stays."""
-        first, second = make_plan(project_id)["id"], make_plan(project_id)["id"]
+        first = make_plan(project_id)["id"]
+        second = make_plan(project_id)["id"]
         product = make_product(api, project_id, planIds=[first])
         assert update_product(api, product, planIds=[second]).json()["product"]["planIds"] == [
             second

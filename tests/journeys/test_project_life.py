@@ -10,7 +10,8 @@ from ..support.make import Json, created, make_project
 from .stage import Stage
 from .steps import done, events_of, refused
 
-PROJECT, KEY = document().lifecycles["Project"], document().lifecycles["ApiKey"]
+PROJECT = document().lifecycles["Project"]
+KEY = document().lifecycles["ApiKey"]
 ACTIONS = {"activateProject": "activate", "suspendProject": "suspend", "archiveProject": "archive"}
 GOALS = {"activateProject": "active", "suspendProject": "suspended", "archiveProject": "archived"}
 
@@ -37,7 +38,8 @@ def test_every_move_of_a_project_happens_and_is_told_once(
     move = PROJECT.find(from_, to)
     assert move is not None
     if from_ == "new":
-        project, told = make_project(stage.api, status=to), []
+        project = make_project(stage.api, status=to)
+        told = []
     else:
         project = stage.project(from_)
         told = stage.events(project["id"])
@@ -138,14 +140,16 @@ def test_every_move_of_an_api_key_happens_and_is_told_once(
     told = [] if from_ == "new" else stage.events(key["id"])
     path = f"/api-keys/{key['id']}"
     if to == "expired" and by == "createApiKey":
-        key, told = stage.key("expired"), []
+        key = stage.key("expired")
+        told = []
     elif to == "expired" and by == "updateApiKey":
         done(stage.api.put(path, json={"expires_at": stage.now()}))
         told = [*told, "api_key.updated"]
     elif by == "clock":
         ends = stage.after(60)
         body = {"name": "Chave", "scopes": ["orders:read"], "expires_at": ends}
-        key, told = created(stage.api.post("/api-keys", json=body))["api_key"], ["api_key.created"]
+        key = created(stage.api.post("/api-keys", json=body))["api_key"]
+        told = ["api_key.created"]
         stage.go_to(ends)
     elif by == "deleteApiKey":
         done(stage.api.delete(path))

@@ -89,7 +89,8 @@ def test_no_secret_is_in_the_journal(
     api.get("/v2/webhooks")
     bad = api.post("/_sandbox/certify", json={"url": TARGET, "signing_key": signing[:-3] + " bad"})
     assert 422 == bad.status_code
-    name, value = {"name": "Authorization"}, {"value": "Basic c2VjcmV0IHdvcmQ="}
+    name = {"name": "Authorization"}
+    value = {"value": "Basic c2VjcmV0IHdvcmQ="}
     between = {"on": True, "note": 'of "our" shop', "of": {"in": [1, "two"]}}
     for odd in (name | between | value, value | between | name):
         assert 422 == api.post("/v2/webhooks", json=receiver | {"headers": [odd]}).status_code
@@ -128,7 +129,9 @@ def test_no_secret_is_kept_of_an_operation_that_has_none(
     """Wherever somebody puts it, percent-encoded once or written as escapes, and glued to
     other letters.
     """
-    own, token, before = credentials["private_key"], credentials["jwt"], len(journal)
+    own = credentials["private_key"]
+    token = credentials["jwt"]
+    before = len(journal)
     for headers in (
         {"Referer": f"https://shop.example/?key={own}"},
         {"Referer": "https://shop.example/?private_key=hunter2hunter2"},
@@ -177,7 +180,8 @@ def test_all_tokens_of_the_server_have_forms_that_are_known(serve: Serve) -> Non
         closing(Server(live.url, live.settings.admin_key)) as server,
         server.sandbox() as sandbox,
     ):
-        api, journal = sandbox.api, journal_of(live, sandbox)
+        api = sandbox.api
+        journal = journal_of(live, sandbox)
         made = created(api.post("/api-keys", json={"name": "a", "scopes": ["plans:read"]}))[
             "api_key"
         ]

@@ -46,7 +46,8 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(
     answer = new_customer(sandbox)
     inside = live.app.sandboxes.entry(sandbox.name).sandbox
     (row,) = sandbox.requests()
-    duration, received = row.pop("duration_us"), row.pop("received_at")
+    duration = row.pop("duration_us")
+    received = row.pop("received_at")
     assert 0 <= wall_ms() - parse_iso(received) < 60_000  # the sandbox's clock shows another year
     assert received == kept(sandbox, answer)["received_at"]
     key = row["caller"].pop("key_id")
@@ -151,7 +152,8 @@ def test_one_request_is_shown_whole(sandbox: Sandbox) -> None:
 
 def test_the_journal_has_all_headers_that_were_sent(sandbox: Sandbox) -> None:
     """Also those that it does not keep with the others, since it has what they say besides."""
-    api, past = sandbox.api, {"X-Sandbox-As-Of": sandbox.control.get("/clock").json()["now"]}
+    api = sandbox.api
+    past = {"X-Sandbox-As-Of": sandbox.control.get("/clock").json()["now"]}
     sandbox.control.post("/clock/advance", json={"days": 1})
     answers = [
         api.get("/v2/customers"),

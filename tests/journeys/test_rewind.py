@@ -38,11 +38,15 @@ def test_everything_reads_as_it_did_after_the_step(
     """
     make_customer()
     order = make_order()
-    before, step, clock = everything(api, control), step_of(control), clock_of(control)
+    before = everything(api, control)
+    step = step_of(control)
+    clock = clock_of(control)
     done(control.post(f"/orders/{order['id']}/pay"))
     done(control.post("/clock/advance", json={"days": 40}))
     make_customer()
-    after, newest, later = everything(api, control), step_of(control), clock_of(control)
+    after = everything(api, control)
+    newest = step_of(control)
+    later = clock_of(control)
     assert before != after
     rewound = rewind(control, to_step=step)
     assert newest - step == rewound["undone"]
@@ -142,7 +146,8 @@ def test_the_reply_to_a_key_that_was_used_again_returns(
 ) -> None:
     """The first one had expired when the key was used for another order."""
     plan = make_plan()
-    body, key = order_body(plan["projectId"], plan["id"]), {"Idempotency-Key": "cart"}
+    body = order_body(plan["projectId"], plan["id"])
+    key = {"Idempotency-Key": "cart"}
     first = api.post("/v2/orders/pix", json=body, headers=key)
     step = step_of(control)
     created(control.post("/snapshots", json={"name": "first"}))
@@ -159,7 +164,8 @@ def test_a_reply_that_is_restored_while_its_request_waits_stays_the_only_one(
 ) -> None:
     """Every state can be had afterwards, and is a file that can be read."""
     path = f"/v2/webhooks/{hook()['id']}/test"
-    key, step = {"Idempotency-Key": "test"}, step_of(control)
+    key = {"Idempotency-Key": "test"}
+    step = step_of(control)
     done(api.post(path, headers=key))
     created(control.post("/snapshots", json={"name": "replied"}))
     rewind(control, to_step=step)
@@ -270,7 +276,9 @@ def test_a_sandbox_that_is_replaced_meanwhile_is_not_rewound(
     for _ in range(40):
         created(api.post("/v2/customers", json=customer_body()))
     step = step_of(control) - 30
-    begun, over, in_slices = threading.Event(), threading.Event(), slices.BackgroundWorker.in_slices
+    begun = threading.Event()
+    over = threading.Event()
+    in_slices = slices.BackgroundWorker.in_slices
 
     async def held(lane: slices.BackgroundWorker, work: Generator[None, None, Any], of: str) -> Any:
         if not begun.is_set():

@@ -95,7 +95,8 @@ def test_settings_are_state(
     changed = STARTED | {"autopay": 5, "strict_amounts": True}
     created(control.post("/snapshots", json={"name": "strict"}))
     fork = created(control.post(f"/sandboxes/{sandbox_name}/fork", json={}))["sandbox"]["name"]
-    file, history = exported(control), exported(control, history=True)
+    file = exported(control)
+    history = exported(control, history=True)
     done(control.post("/rewind", json={"to_step": step}))
     assert STARTED == settings(control)
     newest, *_ = done(control.get("/steps"))["steps"]

@@ -122,7 +122,8 @@ def test_a_receiver_may_ask_for_time(
     seconds: int,
 ) -> None:
     """Retry-After counts up to a day, and never brings an attempt forward."""
-    receiver.status, receiver.headers = status, {"retry-after": text}
+    receiver.status = status
+    receiver.headers = {"retry-after": text}
     made = hook(events=CREATED)
     event(api)
     drain(control)

@@ -53,7 +53,8 @@ def test_everything_reads_as_it_did_when_the_snapshot_was_made(
         done(control.post(f"/orders/{order['id']}/pay"))
         done(control.post("/clock/advance", json={"days": 40}))
         make_customer()
-        after, newest = everything(api, control), step_of(control)
+        after = everything(api, control)
+        newest = step_of(control)
         restored = restore(control)
         assert (newest + 1, made["now"], made["records"]) == tuple(
             restored[n] for n in ("step", "now", "records")
@@ -121,13 +122,15 @@ def test_a_description_is_kept_without_a_key_that_somebody_pasted(
     control: httpx2.Client, credentials: Json, hidden: str
 ) -> None:
     """Everybody who lists them would have it, and so would a file without secrets."""
-    key, token = credentials["private_key"].replace("_", hidden), credentials["jwt"]
+    key = credentials["private_key"].replace("_", hidden)
+    token = credentials["jwt"]
     created(
         control.post(
             "/snapshots", json={"name": "clean", "description": f"São Paulo \x9b1m: {key}, {token}"}
         )
     )
-    listed, file = control.get("/snapshots").text, lines(exported(control, secrets=False))
+    listed = control.get("/snapshots").text
+    file = lines(exported(control, secrets=False))
     told = [body["description"] for kind, body in file if kind == "snapshot"]
     assert [] == [secret for secret in (key[-30:], token[-30:]) if secret in listed + str(told)]
     if hidden == "_":

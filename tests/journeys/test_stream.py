@@ -212,7 +212,8 @@ def test_so_many_read_at_once_whenever_they_begin_to_read(
     """Behind large answers of the same connection a stream begins late, and 60 of one sandbox were
     admitted before the first did.
     """
-    begun, follow = threading.Barrier(2), sandbox_stream.Place.followed
+    begun = threading.Barrier(2)
+    follow = sandbox_stream.Place.followed
 
     async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
         await asyncio.to_thread(begun.wait, 30)

@@ -41,7 +41,8 @@ def test_an_update_moves_updated_at_and_nothing_else_that_was_not_asked_for(
 ) -> None:
     """The answer shows it, and so does the next read."""
     new = made(stage, what)
-    path, member = path_of(what, new), what.removesuffix("s")
+    path = path_of(what, new)
+    member = what.removesuffix("s")
     before = done(stage.api.get(path))[member]
     assert before["createdAt"] == before["updatedAt"] == stage.now()
     stage.advance(MINUTE)

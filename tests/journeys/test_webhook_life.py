@@ -13,7 +13,8 @@ from ..support.receiver import Received, Receiver, receiving
 from .stage import Stage
 from .steps import done
 
-HOOK, LOG = document().lifecycles["Webhook"], document().lifecycles["WebhookLogEntry"]
+HOOK = document().lifecycles["Webhook"]
+LOG = document().lifecycles["WebhookLogEntry"]
 
 
 @pytest.fixture

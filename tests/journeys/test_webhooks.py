@@ -59,7 +59,8 @@ def test_an_address_serves_once_per_project(
     api: httpx2.Client, hook: Hook, make_project: Maker
 ) -> None:
     """The same address again is refused for the same project, and taken for another."""
-    first, project = hook(), make_project()
+    first = hook()
+    project = make_project()
     refused(api.post(WEBHOOKS, json={"url": first["url"], "events": ["*"]}), 409, "duplicate_url")
     second = hook(projectId=project["id"].upper())
     assert second["projectId"] == project["id"]
@@ -116,7 +117,8 @@ def test_a_project_webhook_hears_its_project_alone(
     api: httpx2.Client, hook: Hook, make_project: Maker, make_plan: Maker
 ) -> None:
     """Events of another project, or of none, are not for it."""
-    mine, other = make_project(), make_project()
+    mine = make_project()
+    other = make_project()
     made = hook(projectId=mine["id"])
     make_plan(other["id"])
     api.post("/v2/customers", json=customer_body())
@@ -162,8 +164,11 @@ def test_a_restricted_key_reaches_its_projects_webhooks_alone(
     """Others' webhooks, and those of all projects, are refused by name and left out of lists; so
     are deliveries.
     """
-    mine, other = make_project()["id"], make_project()["id"]
-    everywhere, foreign, own = hook(), hook(projectId=other), hook(projectId=mine)
+    mine = make_project()["id"]
+    other = make_project()["id"]
+    everywhere = hook()
+    foreign = hook(projectId=other)
+    own = hook(projectId=mine)
     deliveries = {webhook["id"]: sent(api, webhook)["id"] for webhook in (everywhere, foreign, own)}
     with restricted_key(api, mine, "webhooks:read", "webhooks:write") as key:
         assert [w["id"] for w in key.get(WEBHOOKS).json()["webhooks"]] == [own["id"]]

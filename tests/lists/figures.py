@@ -57,7 +57,8 @@ def order_figures(orders: list[Json], period: Period) -> Json:
     """What the statistics say of these orders."""
     made = within(orders, period)
     states = Counter(order["status"] for order in made)
-    paid, given = payments(orders, period), refunded(orders, period)
+    paid = payments(orders, period)
+    given = refunded(orders, period)
     taken = sum(paid, Decimal(0))
     return {
         "orders": {"total": len(made)} | {state: states[state] for state in ORDERS},

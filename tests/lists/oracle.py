@@ -57,7 +57,8 @@ def keeps(operation: str, record: Json, name: str, asked: str) -> bool:
     held = record[ranged(operation, name)]
     if held is None:
         return False
-    at, end = datetime.fromisoformat(held), datetime.fromisoformat(asked)
+    at = datetime.fromisoformat(held)
+    end = datetime.fromisoformat(asked)
     return at >= end if name.endswith("_since") else at < end
 
 
@@ -90,7 +91,8 @@ def matching(operation: str, records: list[Json], query: Query) -> list[Json]:
 
 def answer(operation: str, records: list[Json], query: Query) -> Json:
     """The ids on the asked page, and where it stands in its list."""
-    page, limit = int(query.get("page", "1")), int(query.get("limit", "20"))
+    page = int(query.get("page", "1"))
+    limit = int(query.get("limit", "20"))
     found = [record["id"] for record in matching(operation, records, query)]
     pages = -(-len(found) // limit)
     return {

@@ -47,7 +47,8 @@ class Reader:
     """
 
     def __init__(self, api: httpx2.Client, control: httpx2.Client) -> None:
-        self.api, self.control = api, control
+        self.api = api
+        self.control = control
         self._contract: Json = done(api.get("/openapi.json"))
         self._known: dict[str, list[Json]] = {}
 
@@ -145,7 +146,8 @@ class Reader:
 
     def pages(self, operation: str, query: Query) -> list[Json]:
         """The records of all pages."""
-        found, number = [], 1
+        found = []
+        number = 1
         while True:
             rows, pagination = self.get(
                 operation, {"limit": str(MOST), **query, "page": str(number)}

@@ -21,7 +21,9 @@ LISTS = [
 ]
 """The list operations of the contract: what answers a page at a time."""
 
-COMMON, RARE, OTHER = 2, 2, 5
+COMMON = 2
+RARE = 2
+OTHER = 5
 RANDOM_QUERIES = 200
 SAO_PAULO = timezone(timedelta(hours=-3))
 
@@ -128,7 +130,8 @@ def test_every_list_parameter_has_an_expectation(reader: Reader, operation: str)
 @every_list
 def test_the_world_tells_right_answers_from_wrong_ones(reader: Reader, operation: str) -> None:
     """Every filter keeps some records and leaves others out, and every sort order has ties."""
-    listing, records = reader.listings[operation], reader.records(operation)
+    listing = reader.listings[operation]
+    records = reader.records(operation)
     for name in listing.filters:
         kept = {
             len(matching(operation, records, {name: value}))
@@ -165,7 +168,8 @@ def test_a_list_without_a_query_is_the_first_twenty_newest_first(
 @every_list
 def test_each_filter_keeps_what_it_says(reader: Reader, operation: str) -> None:
     """Whatever it is asked for, in every spelling, and for what does not occur."""
-    listing, records = reader.listings[operation], reader.records(operation)
+    listing = reader.listings[operation]
+    records = reader.records(operation)
     for name in listing.filters:
         for value in values(listing, records, name):
             reader.hold(operation, {name: value, "limit": "100"})
@@ -176,13 +180,12 @@ def test_a_range_has_its_start_and_not_its_end(reader: Reader, operation: str) -
     """From its start, included, to its end, excluded; with one end, with both, and with none
     between them.
     """
-    listing, records, chosen = (
-        reader.listings[operation],
-        reader.records(operation),
-        Random(operation),
-    )
+    listing = reader.listings[operation]
+    records = reader.records(operation)
+    chosen = Random(operation)
     for stem in dict.fromkeys(name.rpartition("_")[0] for name in listing.ranges):
-        since, until = f"{stem}_since", f"{stem}_until"
+        since = f"{stem}_since"
+        until = f"{stem}_until"
         ends = instants(operation, records, since, chosen)
         for end in ends:
             reader.hold(operation, {since: end, "limit": "100"})
@@ -197,7 +200,8 @@ def test_a_range_has_its_start_and_not_its_end(reader: Reader, operation: str) -
 @every_list
 def test_a_sort_order_holds_across_all_pages(reader: Reader, operation: str) -> None:
     """All pages of the whole list and of a part of it, upwards and downwards."""
-    listing, records = reader.listings[operation], reader.records(operation)
+    listing = reader.listings[operation]
+    records = reader.records(operation)
     name = listing.filters[0]
     part = {
         name: max(

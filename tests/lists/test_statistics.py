@@ -90,7 +90,8 @@ def test_orders_and_revenue_are_those_of_the_period(reader: Reader, projects: li
     for project in projects:
         orders = of(reader, "listOrders", project)
         for period in periods(reader, project):
-            chosen, told = within(orders, period), stats(reader, project, period)
+            chosen = within(orders, period)
+            told = stats(reader, project, period)
             expected = {"projectId": project, "from": in_utc(period[0]), "to": in_utc(period[1])}
             expected |= order_figures(orders, period)
             assert expected == {name: told[name] for name in expected}
@@ -118,7 +119,8 @@ def test_the_best_plans_are_those_of_the_period(reader: Reader, projects: list[s
 
 def test_each_refund_of_an_order_counts_from_its_own_instant_on(sandbox_server: Server) -> None:
     with sandbox_server.sandbox(scenario="empty") as sandbox:
-        order, instants = sandbox.pay(sandbox.order()), list[str]()
+        order = sandbox.pay(sandbox.order())
+        instants = list[str]()
         for amount in (1, 2, 4):
             instants.append(sandbox.control.get("/clock").json()["now"])
             sandbox.refund(order, amount=amount)

@@ -29,7 +29,9 @@ class Builder:
     """
 
     def __init__(self, api: httpx2.Client, control: httpx2.Client, sink: str) -> None:
-        self._api, self._control, self._sink = api, control, sink
+        self._api = api
+        self._control = control
+        self._sink = sink
         self._serial = itertools.count(1)
 
     def fill(self) -> None:

@@ -81,7 +81,9 @@ def noticed(
 )
 def main(short: bool, only: tuple[int, ...]) -> None:
     """Plant the listed defects, one at a time, and see whether the tests notice."""
-    survivors, excused, tried = [], 0, 0
+    survivors = []
+    excused = 0
+    tried = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(ROOT, copy, ignore=_LEFT)

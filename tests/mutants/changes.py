@@ -47,10 +47,8 @@ class Mutant:
     def applied(self, source: str) -> str:
         """The module with the change."""
         lines = source.encode().splitlines(keepends=True)
-        head, tail = (
-            lines[self.line - 1][: self.column],
-            lines[self.end_line - 1][self.end_column :],
-        )
+        head = lines[self.line - 1][: self.column]
+        tail = lines[self.end_line - 1][self.end_column :]
         lines[self.line - 1 : self.end_line] = [head + self.after.encode() + tail]
         return b"".join(lines).decode()
 
@@ -68,11 +66,13 @@ def mutants(source: str, module: str) -> Iterator[Mutant]:
     for node, changed in sorted(
         _changes(tree), key=lambda pair: (pair[0].lineno, pair[0].col_offset, pair[1])
     ):
-        end_line, end_column = node.end_lineno or 0, node.end_col_offset or 0
+        end_line = node.end_lineno or 0
+        end_column = node.end_col_offset or 0
         text = lines[node.lineno - 1 : end_line]
         text[-1] = text[-1][:end_column]  # before the first is cut: both may be one line
         text[0] = text[0][node.col_offset :]
-        before, code = b"".join(text).decode(), lines[node.lineno - 1].decode().strip()
+        before = b"".join(text).decode()
+        code = lines[node.lineno - 1].decode().strip()
         nth = seen[code, before, changed]
         seen[code, before, changed] += 1
         yield Mutant(

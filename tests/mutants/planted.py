@@ -26,7 +26,8 @@ def find(package: Path) -> tuple[list[Planted], list[str]]:
     """Each entry's change in the code, in the order of the list; and the entries whose
     code is not there.
     """
-    found, lost = [], []
+    found = []
+    lost = []
     changes: dict[str, dict[tuple[str, str, int], Mutant]] = {}
     for number, row in enumerate(yaml.safe_load(PLANTED.read_text(encoding="utf-8")), 1):
         module = row["module"]

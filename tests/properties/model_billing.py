@@ -39,7 +39,8 @@ def order_paid(world: World, order: Order) -> None:
     )
     opened.planned = world.now
     world.subscriptions.append(opened)
-    order.subscription, order.renews = opened, None
+    order.subscription = opened
+    order.renews = None
     world.emit("subscription.created")
     if plan.project.status == "archived":
         world.reached.add("opened in an archived project (T10)")
@@ -67,7 +68,9 @@ def _extend(world: World, found: Subscription, order: Order) -> None:
         found.ends = False
     if found.method != order.method:
         world.reached.add("the method follows the payment (T6)")
-    found.last, found.method, found.tried = order, order.method, set()
+    found.last = order
+    found.method = order.method
+    found.tried = set()
     order.subscription = found
     drop_bill(world, found)
     world.emit("subscription.renewed")
@@ -130,7 +133,8 @@ def release(world: World, order: Order) -> None:
 def cancel(world: World, found: Subscription) -> None:
     """End it now; nothing stays to be paid."""
     drop_bill(world, found)
-    found.status, found.ended = "canceled", world.now
+    found.status = "canceled"
+    found.ended = world.now
     world.emit("subscription.canceled")
 
 
@@ -159,7 +163,9 @@ def may_resume(found: Subscription) -> Verdict:
 def resume(world: World, found: Subscription) -> None:
     """Not to be canceled any more; time makes the bill again."""
     world.reached.add("resumed (T3)")
-    found.ends, found.billed, found.planned = False, None, world.now
+    found.ends = False
+    found.billed = None
+    found.planned = world.now
 
 
 def may_renew(found: Subscription) -> Verdict:
@@ -193,7 +199,8 @@ def make_bill(world: World, found: Subscription) -> Order:
         bill.due = periods.due(found)
     found.last = bill
     if bill.status == "pending" or periods.billed_at(found) <= world.now:
-        found.renewal, found.billed = bill, periods.paid_until(found)
+        found.renewal = bill
+        found.billed = periods.paid_until(found)
     else:
         world.reached.add("an early attempt failed (U1)")
     if found.first.buyer.name != customer.name:
@@ -242,7 +249,8 @@ def may_expire(found: Subscription) -> Verdict:
 def expire(world: World, found: Subscription) -> None:
     """The grace is over; nothing stays to be paid."""
     drop_bill(world, found)
-    found.status, found.ended = "expired", world.now
+    found.status = "expired"
+    found.ended = world.now
     world.emit("subscription.expired")
 
 
@@ -258,7 +266,8 @@ def period_over(world: World, found: Subscription) -> None:
     if found.ends:
         cancel(world, found)
     else:
-        found.status, found.planned = "past_due", world.now
+        found.status = "past_due"
+        found.planned = world.now
         world.emit("subscription.past_due")
 
 
@@ -289,7 +298,8 @@ def go_on(world: World, project: Project, suspended: int) -> None:
 
 def postpone(world: World, found: Subscription, since: int, wait: int) -> None:
     """What lay ahead of it after `since` comes later, its open bill's end too."""
-    billed, grace = found.billed == periods.paid_until(found), periods.grace_end(found)
+    billed = found.billed == periods.paid_until(found)
+    grace = periods.grace_end(found)
     periods.move(found, since, wait)
     if billed:
         found.billed = periods.paid_until(found)
@@ -297,6 +307,7 @@ def postpone(world: World, found: Subscription, since: int, wait: int) -> None:
     if bill is not None and bill.status == "pending":
         if bill.expires <= world.now:
             world.reached.add("payable after its end (T1)")
-        bill.expires, bill.updated = bill.expires + periods.grace_end(found) - grace, world.now
+        bill.expires = bill.expires + periods.grace_end(found) - grace
+        bill.updated = world.now
         if bill.due is not None:
             bill.due = periods.due(found)

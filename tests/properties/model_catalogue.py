@@ -59,7 +59,8 @@ def move(world: World, project: Project, to: str) -> None:
     """
     if to == project.status:
         return
-    suspended, project.status = project.suspended, to
+    suspended = project.suspended
+    project.status = to
     project.suspended = world.now if to == "suspended" else None
     world.emit(EVENT[to])
     if to == "archived":
@@ -153,7 +154,8 @@ def update_plan(world: World, plan: Plan, body: dict[str, Any]) -> None:
     if body.get("billing_type") == "one_time":
         plan.unit = plan.count = None
     elif "interval" in body:
-        plan.unit, plan.count = body["interval"], body.get("interval_count", plan.count)
+        plan.unit = body["interval"]
+        plan.count = body.get("interval_count", plan.count)
     if not plan.recurring:
         plan.trial_days = 0
     if members(plan) != before:

@@ -173,7 +173,8 @@ def add(
     if magic in SHORT_LIFE:
         expires = world.now + SHORT_LIFE[magic]
     order = Order(None, plan.project, plan, customer, buyer, method, total, world.now, expires)
-    order.magic, order.updated = magic, world.now
+    order.magic = magic
+    order.updated = world.now
     order.renews = order.subscription = renews
     world.orders.append(order)
     world.emit("order.created")
@@ -270,7 +271,9 @@ def payable_late(world: World, order: Order) -> bool:
 def dispute(world: World, order: Order, amount: int | None) -> None:
     """The payer takes the money back; it is not decided yet."""
     order.disputed = order.earned if amount is None else amount
-    order.status, order.payment, order.updated = "disputed", "disputed", world.now
+    order.status = "disputed"
+    order.payment = "disputed"
+    order.updated = world.now
     world.emit("order.disputed")
     billing.hold(world, order)
 
@@ -284,7 +287,8 @@ def resolve(world: World, order: Order, *, won: bool) -> None:
     """It is decided: all is as before, or what was disputed goes back."""
     order.status = "paid"
     if won:
-        order.payment, order.updated = "partially_refunded" if order.refunded else "paid", world.now
+        order.payment = "partially_refunded" if order.refunded else "paid"
+        order.updated = world.now
         world.emit("order.dispute_won")
     else:
         refund(world, order, order.disputed)

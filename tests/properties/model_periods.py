@@ -52,7 +52,8 @@ def place_of(subscription: Subscription, order: Order, now: int) -> str:
     """
     if order not in subscription.paid or subscription.status == "past_due":
         return "older"
-    number, running = subscription.paid.index(order), running_period(subscription, now)
+    number = subscription.paid.index(order)
+    running = running_period(subscription, now)
     return "running" if number == running else "future" if number > running else "older"
 
 
@@ -108,8 +109,10 @@ def brazilian(subscription: Subscription) -> bool:
 
 def view(subscription: Subscription, now: int) -> dict[str, object]:
     """What the API must show of a subscription."""
-    end, trial = paid_until(subscription), subscription.trial
-    customer, plan = subscription.customer, subscription.plan
+    end = paid_until(subscription)
+    trial = subscription.trial
+    customer = subscription.customer
+    plan = subscription.plan
     shown: dict[str, object] = {
         "id": subscription.id,
         "status": subscription.status,

@@ -40,11 +40,13 @@ def new_plan(bench: Bench, project: Project, name: str, cents: int, shape: Json)
     once = shape.get("billing_type") == "one_time"
     plan = Plan(shown["id"], project, name, cents, None, None)
     if not once:
-        plan.unit, plan.count = shape.get("interval", "month"), shape.get("interval_count", 1)
+        plan.unit = shape.get("interval", "month")
+        plan.count = shape.get("interval_count", 1)
         plan.trial_days = shape.get("trial_period_days", 0)
     bench.warned(reply, {"trial_ignored"} if once and "trial_period_days" in shape else set())
     plan.methods = tuple(shape.get("payment_methods", ("pix",)))
-    plan.limit, plan.status = shape.get("max_subscribers"), shape.get("status", "active")
+    plan.limit = shape.get("max_subscribers")
+    plan.status = shape.get("status", "active")
     bench.world.plans.append(plan)
     bench.world.emit("plan.created")
     bench.compare_plan(plan, shown)
@@ -89,7 +91,8 @@ class CatalogueRules:
         """Each of the ways to a state, also where there is none; a PUT may change
         fields beside it.
         """
-        bench, project = self.bench, pick(self.bench.world.projects, number)
+        bench = self.bench
+        project = pick(self.bench.world.projects, number)
         if project is None:
             return
         path = f"/v2/projects/{project.id}"

@@ -117,18 +117,24 @@ class KeyRules:
         )
         if what == "read" and project is not None:
             verdict = catalogue.may_use(world, key, "projects:read", project)
-            path, body = f"/v2/projects/{project.id}", None
+            path = f"/v2/projects/{project.id}"
+            body = None
         elif what == "create" and key.projects:
             verdict = catalogue.may_use(world, key, "projects:write", Project(UNKNOWN, "", "draft"))
-            path, body = "/v2/projects", {"name": self.bench.name("Clube")}
+            path = "/v2/projects"
+            body = {"name": self.bench.name("Clube")}
         elif what == "keys":  # a credential of the wrong kind is not looked at, nor counted
-            verdict, path, body = refused(403, "jwt_required"), "/api-keys", None
+            verdict = refused(403, "jwt_required")
+            path = "/api-keys"
+            body = None
         elif what == "customers":
             verdict = catalogue.may_use(world, key, "customers:read")
-            path, body = "/v2/customers", None
+            path = "/v2/customers"
+            body = None
         else:
             verdict = catalogue.may_use(world, key, "projects:read")
-            path, body = "/v2/projects", None
+            path = "/v2/projects"
+            body = None
         method = "GET" if body is None else "POST"
         reply = self.bench.hold(
             self.bench.client.ask(method, path, body, token=key.secret), verdict

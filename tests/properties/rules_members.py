@@ -97,7 +97,8 @@ class MemberRules:
         """A project is suspended over an end, before it or in the grace after it, and
         activated again.
         """
-        bench, found = self.bench, self._member(number, "active", "trialing")
+        bench = self.bench
+        found = self._member(number, "active", "trialing")
         if found is None or found.plan.project.status != "active":
             return
         project = found.plan.project
@@ -141,7 +142,8 @@ class MemberRules:
         """The order of a period is disputed over the period's end, before it or in the
         grace after it.
         """
-        bench, found = self.bench, self._member(number, "active", "trialing")
+        bench = self.bench
+        found = self._member(number, "active", "trialing")
         if found is None:
             return
         end = periods.paid_until(found)
@@ -167,7 +169,8 @@ class MemberRules:
     @rule(number=NUMBER, times=st.integers(1, 3), beside=st.sampled_from((-1, 0, HOUR)))
     def renew_early(self, number: int, times: int, beside: int) -> None:
         """Periods are paid ahead, and the old end passes."""
-        bench, found = self.bench, self._member(number, "active")
+        bench = self.bench
+        found = self._member(number, "active")
         if found is None or found.status != "active" or found.waits:
             return
         end = periods.boundary(found, periods.running_period(found, bench.world.now) + 1)
@@ -196,7 +199,8 @@ class MemberRules:
         """All the money of the period that runs, of one to come or of one long over, at once or in
         two parts.
         """
-        bench, now = self.bench, self.bench.world.now
+        bench = self.bench
+        now = self.bench.world.now
         paid: list[Order] = []
         for found in bench.world.subscriptions:
             if found.running:
@@ -230,7 +234,8 @@ class MemberRules:
         """A member gets another name or an address that decides over the next bill, which
         then comes.
         """
-        bench, found = self.bench, self._member(number, "active")
+        bench = self.bench
+        found = self._member(number, "active")
         if found is None:
             return
         body: Json = {"email": f"{address}.{number}@Example.com"}

@@ -189,7 +189,8 @@ class OrderRules:
                 self.bench.client.get(f"/v2/{path}/{UNKNOWN}"), refused(404, "not_found")
             )
             return
-        plan, project = pick(world.plans, number), pick(world.projects, other)
+        plan = pick(world.plans, number)
+        project = pick(world.projects, other)
         if plan is None or plan.project is project:
             plan = Plan(UNKNOWN, project or Project(UNKNOWN, "", "active"), "", 1, None, None)
         body = order_body(
@@ -229,7 +230,8 @@ class OrderRules:
         verdict = orders.may_end(order, status)
         # what has failed keeps its reason
         if verb == "fail" and code is not None and order.status != "failed":
-            body, verdict = {"code": code}, orders.may_fail(order, code)
+            body = {"code": code}
+            verdict = orders.may_fail(order, code)
         reply = self.bench.hold(control(self.bench, order, verb, body), verdict)
         if reply.granted:
             if order.status != status:

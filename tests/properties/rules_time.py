@@ -134,7 +134,8 @@ class TimeRules:
         bench.touched = found.plan.project
         if reply.granted:
             self._steer(found, verb)
-            shown, paid = reply.body["subscription"], reply.body["order"]
+            shown = reply.body["subscription"]
+            paid = reply.body["order"]
             # the clock may make another one at the same instant
             if verb == "renew" and found.last.id is None:
                 found.last.id = paid["id"]

@@ -12,7 +12,8 @@ from ..support.worlds import world
 
 SEEDS = (42, 1, 2)
 NIGHT = range(3, 21)
-PRODUCT_STATES, PLAN_STATES = {"draft", "active", "archived"}, {"active", "inactive"}
+PRODUCT_STATES = {"draft", "active", "archived"}
+PLAN_STATES = {"active", "inactive"}
 TABLES = {
     "Order": "orders", "Subscription": "subscriptions", "Project": "projects", "ApiKey": "api_keys",
     "Webhook": "webhooks", "WebhookLogEntry": "webhook_logs",

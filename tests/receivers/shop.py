@@ -89,10 +89,8 @@ class Shop:
 
     def is_genuine(self, headers: dict[str, str], body: bytes) -> bool:
         """Whether the signature is good and of these minutes."""
-        stamp, signatures = (
-            headers.get("webhook-timestamp", ""),
-            headers.get("webhook-signature", "").split(" "),
-        )
+        stamp = headers.get("webhook-timestamp", "")
+        signatures = headers.get("webhook-signature", "").split(" ")
         if self.bug != "timestamp" and abs(time.time() - int(stamp or 0)) > 300:
             return False
         if self.bug == "signature":

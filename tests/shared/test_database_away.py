@@ -57,7 +57,8 @@ class Away:
         def post(api: httpx2.Client, name: str) -> None:
             number = 0
             while not done.is_set():
-                body, headers = customer_body(), {"Idempotency-Key": f"{name}-{number}"}
+                body = customer_body()
+                headers = {"Idempotency-Key": f"{name}-{number}"}
                 while True:
                     answer = api.post("/v2/customers", json=body, headers=headers)
                     self.answers[answer.status_code] += 1
@@ -139,7 +140,8 @@ def test_a_database_that_is_away_refuses_changes_and_leaves_reads_for_as_long_as
     with away.clients(), away.server.api("quiet") as quiet:
         mine = created(quiet.post("/v2/customers", json=customer_body()))["customer"]["id"]
         away.database.stop()
-        began, reads = time.monotonic(), Counter[int]()
+        began = time.monotonic()
+        reads = Counter[int]()
         while time.monotonic() - began < LEASE - 3:
             assert 200 == quiet.get(f"/v2/customers/{mine}").status_code
             assert 503 == away.status("GET", "/s/fresh/_sandbox/credentials")

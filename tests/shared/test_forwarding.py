@@ -213,7 +213,8 @@ def test_a_request_that_waits_ends_with_its_client(pair: Pair) -> None:
     assert 429 == answer_on(refused).status
     for one in waiting:
         one.close()
-    until, status = time.monotonic() + 30, 429
+    until = time.monotonic() + 30
+    status = 429
     while status == 429:
         assert time.monotonic() < until
         with connect(pair.holder.port) as another:

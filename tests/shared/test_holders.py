@@ -116,7 +116,8 @@ def closes(client: socket.socket, head: bytes) -> None:
 
 def test_a_change_that_may_have_been_made_is_not_sent_again(server: tuple[Process, Holder]) -> None:
     process, holder = server
-    holder.act, before = closes, len(holder.heads)
+    holder.act = closes
+    before = len(holder.heads)
     answer = ask(process, "POST", "Content-Length: 2", body=b"{}")
     assert (503, "store_unavailable", "1") == (
         answer.status,
@@ -151,7 +152,8 @@ def test_what_is_no_answer_is_none(server: tuple[Process, Holder], answer: bytes
     assert 503 == ask(process, "POST", "Content-Length: 0").status
 
 
-SIZE, PIECE = 100 * 1024 * 1024, b"x" * 65_536
+SIZE = 100 * 1024 * 1024
+PIECE = b"x" * 65_536
 
 
 def memory_of(process: Process) -> int:
@@ -168,7 +170,9 @@ def test_a_large_download_is_never_in_memory(server: tuple[Process, Holder]) -> 
         for _ in range(SIZE // len(PIECE)):
             client.sendall(PIECE)
 
-    holder.act, before, received = act, memory_of(process), 0
+    holder.act = act
+    before = memory_of(process)
+    received = 0
     with connect(process.port) as connection:
         connection.sendall(
             b"GET /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -193,7 +197,8 @@ def test_a_large_upload_is_never_in_memory(server: tuple[Process, Holder]) -> No
             received += len(client.recv(1 << 20))
         client.sendall(OK)
 
-    holder.act, before = act, memory_of(process)
+    holder.act = act
+    before = memory_of(process)
     with connect(process.port) as connection:
         connection.sendall(
             b"POST /s/odd/v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % SIZE
@@ -331,7 +336,8 @@ def test_none_is_refused_when_a_server_stops(postgres: Postgres) -> None:
     """
     with two(postgres) as (holder, other), other.control("here") as control:
         control.get("/credentials").raise_for_status()
-        ready, ended = {holder.url: True, other.url: True}, threading.Event()
+        ready = {holder.url: True, other.url: True}
+        ended = threading.Event()
         headers = {}
         for name in ("team", "here"):
             with other.api(name) as api:
@@ -428,8 +434,10 @@ def test_a_sandbox_that_was_opened_under_a_lease_that_ended_is_opened_again(
                 control.get("/credentials").raise_for_status()
             server.stop()
         persistence = create_app(Settings(store=url)).sandboxes.persistence
-        factory, store = persistence.factory, persistence.store
-        opened, read = list[str](), factory.open
+        factory = persistence.factory
+        store = persistence.store
+        opened = list[str]()
+        read = factory.open
 
         def slowly(session: Session, kept: Kept, holder: int) -> object:
             found = read(session, kept, holder)

@@ -21,7 +21,8 @@ from ..support.processes import Process, free_port
 from .conftest import FLAGS
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
-USER, PASSWORD = "keeper", "opensesame /?#%é@1"
+USER = "keeper"
+PASSWORD = "opensesame /?#%é@1"
 ENCODED = quote(PASSWORD, safe="")
 PARTS = ("opensesame", ENCODED, PASSWORD)
 

@@ -30,9 +30,11 @@ def main(*, total: bool, way: bool) -> None:
     if way:
         _print_ways()
         return
-    modules, tests = modules_of(ROOT / "stub_server"), modules_of(ROOT / "tests")
+    modules = modules_of(ROOT / "stub_server")
+    tests = modules_of(ROOT / "tests")
     counted = written(modules)
-    size, of_tests = Size.of(modules, counted), Size.of(tests, written(tests))
+    size = Size.of(modules, counted)
+    of_tests = Size.of(tests, written(tests))
     others = Size.of([module for module in modules if not module.name.startswith(APART)], counted)
     if total:
         rest = f"{others.nodes:,} without {', '.join(APART)}"

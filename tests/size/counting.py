@@ -74,7 +74,8 @@ class Size:
         )
 
     def __str__(self) -> str:
-        a_line, a_statement = self.nodes / max(1, self.lines), self.nodes / max(1, self.statements)
+        a_line = self.nodes / max(1, self.lines)
+        a_statement = self.nodes / max(1, self.statements)
         return (
             f"{self.nodes:8,} nodes  {self.lines:7,} lines  {a_line:5.1f} a line "
             f" {a_statement:5.1f} a statement  {self.comprehensions:5,} comprehensions "

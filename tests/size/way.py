@@ -20,7 +20,8 @@ WARM = 3  # times that a request is sent before it is looked at
 
 def files_of(action: Callable[[], Any]) -> list[str]:
     """The file of each call of a function of the package, while something is done."""
-    start, found = f"{PACKAGE}{Path('/')}", list[str]()
+    start = f"{PACKAGE}{Path('/')}"
+    found = list[str]()
 
     def note(frame: Any, event: str, _argument: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(start):

@@ -19,7 +19,8 @@ def main(minutes: float) -> None:
     console = Console()
     outcome = soak(minutes * 60)
     console.print(table(outcome))
-    p99, quiet = quantile(outcome.times(), 0.99), quantile(outcome.quiet, 0.99)
+    p99 = quantile(outcome.times(), 0.99)
+    quiet = quantile(outcome.quiet, 0.99)
     held = outcome.memory[-1][1] / 1024**2
     console.print(f"memory {held:.0f} MiB, {outcome.growth:+.1%} since a fifth of the time")
     console.print(

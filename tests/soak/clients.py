@@ -16,7 +16,8 @@ CUT_OFF = (0, *REFUSED)  # whoever sends no request gets a refusal or none
 
 async def works(actor: Actor) -> None:
     """What an application under test does: reads most of the time, writes now and then."""
-    sample, turn = actor.own["sample"], actor.turn % 8
+    sample = actor.own["sample"]
+    turn = actor.turn % 8
     customer = f"/v2/customers/{sample['customerId']}"
     if turn in (0, 3):
         await actor.here("GET", customer)
@@ -34,7 +35,8 @@ async def works(actor: Actor) -> None:
 
 async def is_refused(actor: Actor) -> None:
     """Every kind of refusal."""
-    turn, expected = actor.turn % 8, REFUSED
+    turn = actor.turn % 8
+    expected = REFUSED
     if turn == 0:
         await actor.here("POST", "/v2/orders/pix", b"{", expected=expected)
     elif turn == 1:

@@ -29,7 +29,8 @@ MORE = 50.0  # ms that the p99 of a neighbour may be longer
 TOLD_IN = 1.0  # seconds until a healthy receiver is told
 QUIET = 4.0  # seconds alone
 PAUSE = 0.02
-HEAVY, LIGHT = "/s/heavy", "/s/light"
+HEAVY = "/s/heavy"
+LIGHT = "/s/light"
 
 
 @dataclass(slots=True)
@@ -65,7 +66,8 @@ class Street:
         )
         assert made.status == 201, made
         credentials = (await client.ask("GET", f"{world}/_sandbox/credentials")).json()
-        self.tokens[world], self.sample[world] = credentials["jwt"], credentials["sample"]
+        self.tokens[world] = credentials["jwt"]
+        self.sample[world] = credentials["sample"]
         client.close()
 
     async def listens(self, world: str, url: str, event: str) -> None:
@@ -76,7 +78,8 @@ class Street:
         """The neighbour: a reading, and now and then a customer whom its healthy receiver
         is told of.
         """
-        client, number = Client(self.port), 0
+        client = Client(self.port)
+        number = 0
         while True:
             number += 1
             path = (
@@ -151,10 +154,8 @@ async def forks(street: Street) -> None:
 async def carries(street: Street) -> None:
     """A busy sandbox goes into a file, and comes back."""
     await _prepared(street)
-    base, kind = (
-        f"http://127.0.0.1:{street.port}{HEAVY}/_sandbox",
-        "application/vnd.stub.sandbox+gzip",
-    )
+    base = f"http://127.0.0.1:{street.port}{HEAVY}/_sandbox"
+    kind = "application/vnd.stub.sandbox+gzip"
     async with httpx2.AsyncClient(timeout=60) as client:
         carried = (await client.get(f"{base}/export")).content
         back = await client.post(f"{base}/import", content=carried, headers={"Content-Type": kind})
@@ -163,7 +164,8 @@ async def carries(street: Street) -> None:
 
 async def rewinds(street: Street) -> None:
     """A busy sandbox goes back over some hundred steps, and forth again, fifty times."""
-    client, ident = Client(street.port), street.sample[HEAVY]["customerId"]
+    client = Client(street.port)
+    ident = street.sample[HEAVY]["customerId"]
     for number in range(300):
         path = f"/v2/customers/{ident}"
         assert await street.ask(HEAVY, "PUT", path, {"metadata": {"n": str(number)}}, client) == 200
@@ -250,7 +252,8 @@ async def measured(
         quiet = sorted(street.waits)
         await burden(street)
         # a burden may be over before the next reading
-        waits, told = sorted(street.waits) or [0.0], sorted(street.told)
+        waits = sorted(street.waits) or [0.0]
+        told = sorted(street.told)
         oldest = max(
             [(perf_counter() - since) * 1000 for since in street.raised.values()], default=0.0
         )
@@ -264,7 +267,8 @@ async def measured(
 @click.argument("names", nargs=-1)
 def main(names: tuple[str, ...]) -> None:
     """Measure all burdens, or those whose name has one of these words."""
-    console, failures = Console(width=120), 0
+    console = Console(width=120)
+    failures = 0
     table = Table(title="ms of a client of another sandbox")
     for name in (
         "burden",
@@ -282,7 +286,8 @@ def main(names: tuple[str, ...]) -> None:
             continue
         with started() as server:
             quiet, waits, told, refused = asyncio.run(measured(server.port, scenario, burden))
-        before, after = quantile(quiet, 0.99), quantile(waits, 0.99)
+        before = quantile(quiet, 0.99)
+        after = quantile(waits, 0.99)
         longest = max(told, default=0.0)
         fails = after > before + MORE or longest > TOLD_IN * 1000 or refused > 0
         failures += fails

@@ -90,7 +90,8 @@ def soak(seconds: float) -> Outcome:
 
 
 async def _soak(server: Process, other: Process, seconds: float) -> Outcome:
-    scene, quiet = Scene(server.port, seconds), Scene(other.port, seconds)
+    scene = Scene(server.port, seconds)
+    quiet = Scene(other.port, seconds)
     await scene.prepare()
     await quiet.prepare()
     scene.began = quiet.began = perf_counter()
@@ -128,7 +129,8 @@ async def _watch(scene: Scene, server: Process, memory: list[tuple[float, int]])
 
 
 async def _judge(scene: Scene) -> list[str]:
-    client, broken = Client(scene.port), []
+    client = Client(scene.port)
+    broken = []
     for name in ("default", *[f"team-{team}" for team in range(TEAMS)], "keys-0", "large-0"):
         answer = await client.ask("GET", f"/s/{name}/_sandbox/invariants")
         if answer.status != 200:

@@ -78,8 +78,11 @@ class Actor:
     """One client of a kind, with luck and a connection of its own."""
 
     def __init__(self, scene: Scene, kind: str, number: int) -> None:
-        self.scene, self.kind, self.number = scene, kind, number
-        self.luck, self.client = Random(f"{kind} {number}"), Client(scene.port)
+        self.scene = scene
+        self.kind = kind
+        self.number = number
+        self.luck = Random(f"{kind} {number}")
+        self.client = Client(scene.port)
         self.team = number % TEAMS
         self.turn = 0
 

@@ -100,7 +100,8 @@ def test_a_store_is_opened_by_one_contract_after_the_other(tmp_path: Path, begun
     other one has.
     """
     store = copied(tmp_path) if begun == "then" else str(tmp_path / "store")
-    flags, file = ("--store", store), str(overlay(tmp_path, NICKNAME))
+    flags = ("--store", store)
+    file = str(overlay(tmp_path, NICKNAME))
     if begun == "now":
         with opened(server := server_of(*flags)) as (api, _):
             assert 201 == api.post("/v2/customers", json=LAST).status_code

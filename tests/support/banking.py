@@ -29,7 +29,8 @@ def is_banking_day(day: date) -> bool:
 
 def boleto_due(created: datetime) -> datetime:
     """The last second of the third banking day in Brasília after a boleto's creation."""
-    day, left = created.astimezone(BRASILIA).date(), 3
+    day = created.astimezone(BRASILIA).date()
+    left = 3
     while left:
         day += timedelta(days=1)
         left -= is_banking_day(day)

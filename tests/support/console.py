@@ -76,8 +76,12 @@ class Page:
     def __init__(self, response: httpx2.Response) -> None:
         reader = _Reader()
         reader.feed(response.text)
-        self.response, self.url, self.status = response, str(response.url), response.status_code
-        self.forms, self.links, self.text = reader.forms, reader.links, " ".join(reader.words)
+        self.response = response
+        self.url = str(response.url)
+        self.status = response.status_code
+        self.forms = reader.forms
+        self.links = reader.links
+        self.text = " ".join(reader.words)
 
     def form(self, label: str) -> Form:
         """The form whose texts hold this one."""
@@ -110,7 +114,8 @@ class Console:
     def send(self, page: Page, label: str, origin: str | None = None, **values: str) -> Page:
         """Send a form of a page, and follow where it leads."""
         form = page.form(label)
-        address, told = urljoin(page.url, form.action), form.values | values
+        address = urljoin(page.url, form.action)
+        told = form.values | values
         if form.method == "GET":
             return Page(self.http.get(address, params=told))
         headers = {"Origin": self.origin if origin is None else origin} if origin != "" else {}

@@ -71,7 +71,8 @@ class Heartbeat:
     def _beat(self) -> None:
         now = time.process_time()
         self._longest = max(self._longest, now - self._last)
-        self._last, self._beats = now, self._beats + 1
+        self._last = now
+        self._beats = self._beats + 1
         assert self._loop is not None
         self._loop.call_later(EVERY, self._beat)
 
@@ -84,7 +85,8 @@ class Heartbeat:
     def cost_of(self, work: Callable[[], Any]) -> Cost:
         """What some requests cost that `work` sends."""
         self._wait()
-        self._longest, before = 0.0, time.process_time()
+        self._longest = 0.0
+        before = time.process_time()
         work()
         self._wait()
         return Cost(time.process_time() - before, self._longest)

@@ -166,13 +166,15 @@ class Evidence:
         """The table: each operation, what it promises, and the first test that got it."""
         if not self._whole or self._is_worker:
             return
-        write, reached = terminalreporter.write_line, self.ledger.reached
+        write = terminalreporter.write_line
+        reached = self.ledger.reached
         terminalreporter.section("evidence ledger")
         total = got = 0
         for operation in document().operations.values():
             facts = promised(operation)
             have = [fact for fact in facts if fact in reached]
-            total, got = total + len(facts), got + len(have)
+            total = total + len(facts)
+            got = got + len(have)
             write(f"{operation.id}  {operation.method} {operation.path}  {len(have)}/{len(facts)}")
             for fact in facts:
                 mark = "✓" if fact in reached else "✗"

@@ -34,10 +34,8 @@ def bodies(contract: Any, message: Any) -> dict[str, Any]:
 
 def requests(contract: Any, operation: Operation) -> Iterator[tuple[str, bytes | None]]:
     """Path and body of each example of an operation."""
-    shown, ids = (
-        bodies(contract, raw(contract, operation).get("requestBody", {})),
-        path_examples(contract, operation),
-    )
+    shown = bodies(contract, raw(contract, operation).get("requestBody", {}))
+    ids = path_examples(contract, operation)
     for name in shown or ids or [""]:
         path = operation.path
         for parameter, value in ids.get(name, {}).items():

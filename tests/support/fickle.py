@@ -46,7 +46,8 @@ class _Connection(asyncio.Protocol):
             length = end + 4 + int(headers["content-length"])
             if len(self._data) < length:
                 return
-            body, self._data = self._data[end + 4 : length], self._data[length:]
+            body = self._data[end + 4 : length]
+            self._data = self._data[length:]
             status = self._random.choice(FAILURES) if self._random.random() < self._share else 200
             self._file.write(
                 orjson.dumps({"status": status, "headers": headers, "body": body.decode()}) + b"\n"

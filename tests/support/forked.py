@@ -74,7 +74,8 @@ class Popen(subprocess.Popen[str]):
         self, args: Any, executable: Any, prepare: Any, close: Any, kept: Any, *more: Any
     ) -> None:
         cwd, env, _, _, shell, *pipes = more[:11]
-        cwd, env = Path(cwd or "").absolute(), os.environ if env is None else env
+        cwd = Path(cwd or "").absolute()
+        env = os.environ if env is None else env
         plain = not (executable or prepare or kept or shell) and more[12:] == (
             None,
             None,
@@ -151,7 +152,8 @@ def _forks(channel: socket.socket) -> list[str] | None:
         os.close(fd)
     # A stream knows of its file whether it is a pipe: those of the process that forks are of other
     # files.
-    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
     command, cwd, env = json.loads(told)
     os.chdir(cwd)

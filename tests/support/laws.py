@@ -17,7 +17,9 @@ def every(cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], 
                     broken.append(f"{case}: {error}")
             assert not broken, "\n".join(broken)
 
-        test.__name__, test.__qualname__, test.__doc__ = law.__name__, law.__qualname__, law.__doc__
+        test.__name__ = law.__name__
+        test.__qualname__ = law.__qualname__
+        test.__doc__ = law.__doc__
         return test
 
     return decorate

@@ -143,7 +143,8 @@ class Ledger:
 
     def take_undocumented(self) -> list[str]:
         """What was seen and is documented nowhere since the last time somebody asked."""
-        found, self.undocumented = self.undocumented, []
+        found = self.undocumented
+        self.undocumented = []
         return found
 
     def gaps(self) -> list[Fact]:

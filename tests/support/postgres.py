@@ -261,7 +261,8 @@ def _programs() -> Path:
 
 def _for_everybody(programs: Path, directory: Path) -> Path:
     """A copy of the programs that other users can run, wherever root has its environment."""
-    package, site = programs.parents[1].name, programs.parents[2]
+    package = programs.parents[1].name
+    site = programs.parents[2]
     # beside each other, as they find each other
     for path in (f"{package}/{programs.parent.name}", f"{package}.libs"):
         shutil.copytree(

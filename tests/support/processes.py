@@ -57,7 +57,8 @@ class Process:
             "quiet",
             *flags,
         ]
-        self._env, self._root = {**os.environ, **(env or {})}, root
+        self._env = {**os.environ, **(env or {})}
+        self._root = root
         self._process: subprocess.Popen[str] | None = None
         self.banner = ""
 

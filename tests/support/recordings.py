@@ -34,10 +34,14 @@ class Replayed:
         if afresh:
             command = [sys.executable, "-m", "stub_server", *told]
             done = forked.run(command, cwd=ROOT, timeout=PATIENCE)
-            self.code, output, self.error = done.returncode, done.stdout, done.stderr
+            self.code = done.returncode
+            output = done.stdout
+            self.error = done.stderr
         else:
             said = run(*told)
-            self.code, output, self.error = said.exit_code, said.stdout, said.stderr
+            self.code = said.exit_code
+            output = said.stdout
+            self.error = said.stderr
         self.told: Json = json.loads(output) if output else {}
 
 
@@ -50,7 +54,8 @@ class Session:
         self.api, self.control, self._random, self.sent = api, control, Random(seed), 0
         self.statuses: set[int] = set()
         self.forks: list[str] = []
-        self._url, self._steps = url, [0]
+        self._url = url
+        self._steps = [0]
         self._customers: list[str] = []
         self._orders: list[str] = []
         self._asked: list[str] = []

@@ -14,7 +14,9 @@ import pytest
 
 from .commit import commit
 
-KEPT, SAMPLED, TURNS = 8, 4, 3
+KEPT = 8
+SAMPLED = 4
+TURNS = 3
 
 
 def some(kept: int, cases: Iterable[Any]) -> list[Any]:

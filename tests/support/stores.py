@@ -27,7 +27,8 @@ class Choice:
 
     def __init__(self, config: pytest.Config) -> None:
         names = sorted(path.stem for path in JOURNEYS.glob("test_*.py"))
-        asked, self._commit = config.getoption("--store"), commit()
+        asked = config.getoption("--store")
+        self._commit = commit()
         self._is_asked = asked is not None or config.getoption("--short")
         if self._is_asked:
             self._stores = dict.fromkeys(names, asked or MEMORY)
@@ -69,7 +70,8 @@ def on(store: str, postgres: Callable[[], Postgres]) -> Iterator[None]:
     global _store, _place
     before = _store, _place
     places = {MEMORY: None, SQLITE: _directory, POSTGRESQL: lambda: postgres().database()}
-    _store, _place = store, places[store]
+    _store = store
+    _place = places[store]
     try:
         yield
     finally:

@@ -51,7 +51,8 @@ class Watched:
         world = self.app.sandboxes.find(path.split("/")[2]) if path.startswith("/s/") else None
         world = world or self.app.sandboxes.default
         at_once(due_jobs(world))  # what was due before the request is not its doing
-        before, number = state(world) | sandboxes_of(self.app), world.log.number
+        before = state(world) | sandboxes_of(self.app)
+        number = world.log.number
         sent: list[Message] = []
         scope["extensions"] = {}  # answers come in messages, which can be looked at
 

@@ -32,7 +32,8 @@ def test_the_golden_code_is_written_to_the_letter() -> None:
 def test_what_is_written_is_read_back(amount: int, txid: str, name: str, city: str) -> None:
     code = brcode.encode(amount, txid, name, city)
     assert brcode.amount_of(code) == amount
-    receiver, town = brcode.merchant_name(name), brcode.capitals(city, 15) or "BRASIL"
+    receiver = brcode.merchant_name(name)
+    town = brcode.capitals(city, 15) or "BRASIL"
     assert f"59{len(receiver):02}{receiver}60{len(town):02}{town}62070503***6304" in code
     assert code.isascii()
     assert brcode.encode(amount, txid, receiver, town) == code

@@ -56,7 +56,8 @@ def test_the_last_month_that_can_be_shown_is_reached() -> None:
 
 def test_banks_are_open_on_the_days_of_their_own_calendar() -> None:
     """From the year of the newest holiday to the end of the century."""
-    first, last = date(2024, 1, 1), date(2099, 12, 31)
+    first = date(2024, 1, 1)
+    last = date(2099, 12, 31)
     since_1970 = (first - date(1970, 1, 1)).days
     days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
     assert [] == [

@@ -13,7 +13,8 @@ def trace(
 
 
 def test_a_path_and_a_query_are_kept_up_to_a_length() -> None:
-    path, query = "/v2/" + "é" * LONGEST, b"a" * (LONGEST + 1)
+    path = "/v2/" + "é" * LONGEST
+    query = b"a" * (LONGEST + 1)
     assert (path[:LONGEST] + "…", query[:LONGEST] + "…".encode()) == (
         trace(path).path,
         trace(query=query).query,

@@ -127,7 +127,8 @@ def test_a_request_that_was_answered_leaves_nothing_to_collect(
         client.headers["Authorization"] = f"Bearer {own_pair(live.app.sandboxes.default)[1]}"
         headers = {"X-Sandbox-As-Of": "0"} if path == "/v2/plans" else {}
         if method == "PAGE":
-            method, headers = "GET", {"Accept": "text/html"}
+            method = "GET"
+            headers = {"Accept": "text/html"}
         body: dict[str, str] | None = {} if method == "POST" else None
         answers = [client.request(method, path, json=body, headers=headers) for _ in range(3)]
         left = unreachable("__qualname__")

@@ -24,7 +24,8 @@ CALLED_BY_OTHERS = {
 
 def test_the_protocol_knows_nothing_of_uvicorns_but_what_asyncio_and_httptools_call() -> None:
     """It reads no attribute of uvicorn's class, and has none that would take the place of one."""
-    used, inherited = set[str](), set[str]()
+    used = set[str]()
+    inherited = set[str]()
     for node in ast.walk(
         ast.parse(inspect.getsource(HttpProtocol) + inspect.getsource(Connection))
     ):

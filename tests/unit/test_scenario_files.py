@@ -216,12 +216,10 @@ def test_ids_in_capitals_name_the_same_records(tmp_path: Path) -> None:
     """As they do in a request: the order counts for its project, and paying it opens a subscription
     of its plan.
     """
-    path, ids = (
-        tmp_path / "mine.yaml",
-        (
-            named_uuid("project", "clube"),
-            named_uuid("plan", "clube", "mensal"),
-        ),
+    path = tmp_path / "mine.yaml"
+    ids = (
+        named_uuid("project", "clube"),
+        named_uuid("plan", "clube", "mensal"),
     )
     order = ORDER.format(more="days_ago: 40, status: paid").replace("@clube/mensal", ids[1].upper())
     path.write_text(SHOP + order.replace("@clube", ids[0].upper()), encoding="utf-8")

@@ -17,7 +17,8 @@ from stub_server.webhooks.sender import Sender
 from ..support.authority import server_context
 from ..support.receiver import Receiver
 
-KEY, NAME = new_key(b"s" * 32), "loja.example"
+KEY = new_key(b"s" * 32)
+NAME = "loja.example"
 BODY = '{"olá":1}'.encode()
 
 
@@ -147,7 +148,8 @@ def test_proxies_of_the_environment_are_ignored(
 
 def test_redirects_are_not_followed(receiver: Receiver) -> None:
     """A redirect is a failure, and its target is left alone."""
-    receiver.status, receiver.headers = 302, {"location": receiver.url}
+    receiver.status = 302
+    receiver.headers = {"location": receiver.url}
     outcome = attempt(receiver.url)
     assert (outcome.error, outcome.status) == ("redirect", 302)
     assert len(receiver.requests) == 1
@@ -212,7 +214,8 @@ def test_a_certificate_is_checked_for_the_name(
 ) -> None:
     """Though an address is connected to."""
     certificate, authority = server_context(tmp_path, NAME)
-    sender, served = Sender(local=True, cacert=authority), list[bytes]()
+    sender = Sender(local=True, cacert=authority)
+    served = list[bytes]()
 
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]

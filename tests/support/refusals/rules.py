@@ -155,7 +155,8 @@ _CHANGES: dict[str, Json] = {
 
 def another_request(shop: Estate, operation: Operation) -> Answer:
     """A key that was used with another body; where there is none, with another query."""
-    headers, ids = {"Idempotency-Key": '"checkout-7"'}, shop.ids
+    headers = {"Idempotency-Key": '"checkout-7"'}
+    ids = shop.ids
     if operation.id == "activateProject":
         ids = ids | {"projectId": make_project(shop.api, status="draft")["id"]}
     first = ask(shop.api, operation, ids, headers=headers)
