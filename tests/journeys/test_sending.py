@@ -57,22 +57,16 @@ def planned(name: str) -> list[float]:
 def test_an_event_arrives_signed(
     api: httpx2.Client, hook: Hook, receiver: Receiver, control: httpx2.Client
 ) -> None:
-    """The independent verifier accepts it; the log says what was sent and what came back."""
-    made = hook(events=CREATED, headers=[{"name": "X-Loja", "value": "matriz"}])
+    """By itself, as a test by hand does; the independent verifier accepts it."""
+    made = hook(events=CREATED)
     customer = event(api)
     assert drain(control)["complete"]
     (request,) = receiver.requests
     payload = verified(request, made["signing_key"])
     assert (payload["type"], payload["data"]["customer"]) == ("customer.created", customer)
-    assert request.headers["x-loja"] == "matriz"
     log = only(api, made)
-    assert (log["status"], log["attempt_count"], log["response_status"]) == ("delivered", 1, 200)
-    assert (log["delivered_at"], log["next_attempt_at"], log["error"]) == (NOW, None, None)
-    assert log["request_body"].encode() == request.body
-    assert log["request_headers"].items() <= request.headers.items()
+    assert (log["status"], log["next_attempt_at"]) == ("delivered", None)
     assert ["automatic"] == [attempt["trigger"] for attempt in log["attempts"]]
-    shown = api.get(f"{WEBHOOKS}/{made['id']}").json()["webhook"]
-    assert (shown["last_delivery_status"], shown["last_delivery_at"]) == ("delivered", NOW)
 
 
 def test_a_failed_delivery_is_tried_again_on_the_sandbox_clock(

@@ -19,10 +19,6 @@ def golden() -> str:
     return brcode.encode(4990, TXID, "Academia Viva", "São Paulo")
 
 
-def test_the_checksum_of_the_standard_check_string_is_29b1() -> None:
-    assert brcode.crc16("123456789") == "29B1"
-
-
 def test_the_golden_code_is_written_to_the_letter() -> None:
     assert golden() == GOLDEN
 

@@ -7,12 +7,6 @@ from stub_server.engine import lists
 from stub_server.engine.lists import Ends, Event, EventLog
 
 
-@pytest.fixture(autouse=True)
-def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five events are kept."""
-    monkeypatch.setattr(lists, "MOST_EVENTS", 5)
-
-
 def large(ident: str, size: int) -> Event:
     """An event about a record of so many bytes."""
     return Event(ident, "plan.created", 0, "m", "plan", "a", None, b"x" * size, b"", NO_EXTRAS)

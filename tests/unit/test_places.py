@@ -75,17 +75,3 @@ def test_a_doubtful_address_is_named(change: dict[str, str], warnings: tuple[str
 )
 def test_a_doubtful_phone_is_named(phone: dict[str, str], warnings: tuple[str, ...]) -> None:
     assert places.warnings_for({"mobile_phone": phone}, PAULISTA) == warnings
-
-
-CITIES = """SP 11 013, SP 19 130, SP 13 110, RJ 21 220, RJ 21 242, ES 27 290, MG 31 301, MG 34 384, BA 71 401,
-SE 79 490, PE 81 510, AL 82 570, PB 83 580, RN 84 590, CE 85 601, PI 86 640, MA 98 650, PA 91 660, AM 92 690, DF 61 702,
-GO 62 742, MT 65 780, MS 67 790, PR 41 802, PR 43 860, SC 48 880, SC 47 892, RS 51 905"""
-
-
-@pytest.mark.parametrize("city", CITIES.replace("\n", " ").split(", "))
-def test_the_codes_of_a_real_city_agree(city: str) -> None:
-    state, ddd, cep = city.split()
-    address = {"state": state, "zip_code": f"{cep}00-000", "country": "BR"}
-    phones = {"mobile_phone": MOBILE["mobile_phone"] | {"area_code": ddd}}
-    assert places.warnings_for(phones, address) == ()
-    assert places.warnings_for(phones, {"zip_code": f"{cep}00000"}) == ()

@@ -186,11 +186,6 @@ def test_nobody_listening_is_a_refused_connection() -> None:
     assert attempt(f"http://127.0.0.1:{port}/").error == "connection_refused"
 
 
-def test_no_tls_behind_https_is_a_tls_failure(receiver: Receiver) -> None:
-    """A receiver that speaks plain HTTP on an https address fails the handshake."""
-    assert attempt(receiver.url.replace("http:", "https:")).error == "tls"
-
-
 def test_an_answer_that_is_no_http_is_a_failed_connection() -> None:
     """Something that answers, but not in HTTP."""
 
