@@ -267,8 +267,7 @@ def credentials(control: httpx2.Client) -> make.Json:
     """What the server says a first request needs: jwt, key pair, ids of seeded records."""
     response = control.get("/credentials")
     assert response.status_code == 200, response.text
-    body: make.Json = response.json()
-    return body
+    return response.json()
 
 
 @pytest.fixture

@@ -52,8 +52,7 @@ def shown_call(result: CallToolResult) -> dict[str, Any]:
     """The arguments of call_api that a result shows ready to send."""
     found = re.search(r"call_api (\{.*\})$", text_of(result), re.MULTILINE)
     assert found is not None
-    arguments: dict[str, Any] = json.loads(found[1])
-    return arguments
+    return json.loads(found[1])
 
 
 def over_http(

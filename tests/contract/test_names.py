@@ -32,8 +32,7 @@ def enum_of(contract: Document, name: str) -> list[str]:
     """The enum of a component, or of a member of one (`Scope.name`)."""
     component, _, member = name.partition(".")
     schema = contract.schema(component)
-    found: list[str] = (schema["properties"][member] if member else schema)["enum"]
-    return found
+    return (schema["properties"][member] if member else schema)["enum"]
 
 
 def test_no_file_of_the_contract_lists_events_scopes_or_states_in_an_enum() -> None:

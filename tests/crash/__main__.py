@@ -89,8 +89,7 @@ class Trial:
         with os.fdopen(reader, "rb") as pipe:
             data = pipe.read()
         os.waitpid(child, 0)
-        wrong: list[str] = orjson.loads(data) if data else ["the directory did not open"]
-        return wrong
+        return orjson.loads(data) if data else ["the directory did not open"]
 
 
 def _told(folder: Path, acknowledged: Any, begun: Any) -> list[str]:

@@ -24,8 +24,7 @@ class Answer(NamedTuple):
 
     def json(self) -> Json:
         """The body parsed."""
-        parsed: Json = orjson.loads(self.body)
-        return parsed
+        return orjson.loads(self.body)
 
 
 class Inside:

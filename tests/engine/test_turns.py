@@ -47,8 +47,7 @@ class Shop:
         body = {"projectId": self.project, "name": f"Plano {number}", "amount": 49.9}
         recurring = {"billing_type": "recurring", "interval": "month", "interval_count": 1}
         body |= {**recurring, "payment_methods": ["credit_card", "pix", "boleto"]}
-        plan: Json = self.make("/v2/plans", body)["plan"]
-        return plan
+        return self.make("/v2/plans", body)["plan"]
 
     def make(self, path: str, body: Json) -> Json:
         """What a POST has made."""
@@ -66,8 +65,7 @@ class Shop:
     def counted(self, path: str) -> list[Json]:
         """What a list has."""
         answer = self.inside.ask("GET", f"{path}&limit=100", None, self.token)
-        found: list[Json] = answer.json()[path.partition("?")[0].rpartition("/")[2]]
-        return found
+        return answer.json()[path.partition("?")[0].rpartition("/")[2]]
 
     def busiest(self, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Json) -> int:
         """How many records are parsed in the longest turn of a request and of the

@@ -49,8 +49,7 @@ def hook(api: httpx2.Client, receiver: Receiver) -> Hook:
     def make(**changes: Any) -> Json:
         response = api.post(WEBHOOKS, json={"url": receiver.url, "events": ["*"]} | changes)
         assert response.status_code == 201, response.text
-        made: Json = response.json()["webhook"]
-        return made
+        return response.json()["webhook"]
 
     return make
 

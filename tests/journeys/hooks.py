@@ -18,30 +18,26 @@ Hook = Callable[..., Json]
 
 def logs(api: httpx2.Client, **query: str) -> list[Json]:
     """The deliveries that match."""
-    found: list[Json] = api.get(LOGS, params=query).json()["logs"]
-    return found
+    return api.get(LOGS, params=query).json()["logs"]
 
 
 def log_of(api: httpx2.Client, ident: str) -> Json:
     """One delivery, whole."""
     response = api.get(f"{LOGS}/{ident}")
     assert response.status_code == 200, response.text
-    found: Json = response.json()["log"]
-    return found
+    return response.json()["log"]
 
 
 def sent(api: httpx2.Client, webhook: Json, **body: str) -> Json:
     """The delivery of a test."""
     response = api.post(f"{WEBHOOKS}/{webhook['id']}/test", json=body or None)
     assert response.status_code == 200, response.text
-    found: Json = response.json()["log"]
-    return found
+    return response.json()["log"]
 
 
 def verified(request: Received, key: str) -> Json:
     """What the independent verifier reads out of a request."""
-    payload: Json = Webhook(key).verify(request.body.decode(), request.headers)
-    return payload
+    return Webhook(key).verify(request.body.decode(), request.headers)
 
 
 def arrived(receiver: Receiver, count: int, seconds: float = 15.0) -> list[Received]:
@@ -59,16 +55,14 @@ def drain(control: httpx2.Client, **body: float) -> Json:
     """Wait until nothing is due; answers how things stand then."""
     response = control.post("/webhooks/drain", json=body)
     assert response.status_code == 200, response.text
-    found: Json = response.json()
-    return found
+    return response.json()
 
 
 def advance(control: httpx2.Client, **body: float | str) -> Json:
     """Move the clock."""
     response = control.post("/clock/advance", json=body)
     assert response.status_code == 200, response.text
-    found: Json = response.json()
-    return found
+    return response.json()
 
 
 @contextmanager
@@ -88,8 +82,7 @@ CREATED = ["customer.created"]
 
 def event(api: httpx2.Client) -> Json:
     """Something happens: a new customer."""
-    made: Json = created(api.post("/v2/customers", json=customer_body()))["customer"]
-    return made
+    return created(api.post("/v2/customers", json=customer_body()))["customer"]
 
 
 def only(api: httpx2.Client, webhook: Json) -> Json:

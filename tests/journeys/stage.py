@@ -32,17 +32,13 @@ class Stage:
 
     def advance(self, seconds: float) -> list[Json]:
         """Move the clock; answers the jobs that were done on the way."""
-        fired: list[Json] = done(
-            self.control.post("/clock/advance?details=all", json={"seconds": seconds})
-        )["fired"]
-        return fired
+        return done(self.control.post("/clock/advance?details=all", json={"seconds": seconds}))[
+            "fired"
+        ]
 
     def go_to(self, instant: str) -> list[Json]:
         """The same, to an instant."""
-        fired: list[Json] = done(
-            self.control.post("/clock/advance?details=all", json={"to": instant})
-        )["fired"]
-        return fired
+        return done(self.control.post("/clock/advance?details=all", json={"to": instant}))["fired"]
 
     def drain(self) -> None:
         """Wait until everything that is due is delivered."""
@@ -50,8 +46,7 @@ class Stage:
 
     def now(self) -> str:
         """The sandbox's time."""
-        shown: str = done(self.control.get("/clock"))["now"]
-        return shown
+        return done(self.control.get("/clock"))["now"]
 
     def after(self, seconds: float) -> str:
         """The instant so long after now."""
@@ -76,8 +71,7 @@ class Stage:
 
     def get_project(self, ident: str) -> Json:
         """The project as it is now."""
-        project: Json = done(self.api.get(f"/v2/projects/{ident}"))["data"]["project"]
-        return project
+        return done(self.api.get(f"/v2/projects/{ident}"))["data"]["project"]
 
     def order(
         self,
@@ -105,8 +99,7 @@ class Stage:
 
     def get_order(self, ident: str) -> Json:
         """The order as it is now."""
-        order: Json = done(self.api.get(f"/v2/orders/{ident}"))
-        return order
+        return done(self.api.get(f"/v2/orders/{ident}"))
 
     def subscription(self, state: str = "active", magic: str | None = None, **plan: Any) -> Json:
         """A subscription in a state, of a monthly plan unless told otherwise."""
@@ -153,10 +146,9 @@ class Stage:
 
     def webhook(self, **changes: object) -> Json:
         """A webhook for tests alone, unless told otherwise."""
-        made: Json = created(
-            self.api.post("/v2/webhooks", json=webhook_body(self.sink, **changes))
-        )["webhook"]
-        return made
+        return created(self.api.post("/v2/webhooks", json=webhook_body(self.sink, **changes)))[
+            "webhook"
+        ]
 
     def drive(self, what: str, ident: str, verb: str, **body: object) -> Json:
         """Do to an order or a subscription what a payer, a bank or time would."""

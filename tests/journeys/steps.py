@@ -26,14 +26,12 @@ def done(response: httpx2.Response) -> Json:
     assert response.status_code == 200, (
         f"{response.request.method} {response.request.url}: {response.text}"
     )
-    body: Json = response.json()
-    return body
+    return response.json()
 
 
 def get_plan(api: httpx2.Client, plan: Json) -> Json:
     """The plan as it is now."""
-    found: Json = done(api.get(f"/v2/plans/{plan['id']}"))["plan"]
-    return found
+    return done(api.get(f"/v2/plans/{plan['id']}"))["plan"]
 
 
 def update_plan(api: httpx2.Client, plan: Json, **changes: Any) -> httpx2.Response:
@@ -44,14 +42,12 @@ def update_plan(api: httpx2.Client, plan: Json, **changes: Any) -> httpx2.Respon
 def make_product(api: httpx2.Client, project_id: str, **changes: Any) -> Json:
     """A new product."""
     body = {"projectId": project_id, "name": "Curso de violão"} | changes
-    made: Json = created(api.post("/v2/products", json=body))["product"]
-    return made
+    return created(api.post("/v2/products", json=body))["product"]
 
 
 def get_product(api: httpx2.Client, product: Json) -> Json:
     """The product as it is now."""
-    found: Json = done(api.get(f"/v2/products/{product['id']}"))["product"]
-    return found
+    return done(api.get(f"/v2/products/{product['id']}"))["product"]
 
 
 def update_product(api: httpx2.Client, product: Json, **changes: Any) -> httpx2.Response:

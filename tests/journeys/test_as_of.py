@@ -53,10 +53,9 @@ def test_an_instant_means_the_last_step_at_or_before_it(
     second = parse_iso(control.get("/clock").json()["now"])
 
     def name(instant: int) -> str:
-        found: str = done(api.get(f"/v2/customers/{made['id']}", headers=at(iso(instant))))[
-            "customer"
-        ]["name"]
-        return found
+        return done(api.get(f"/v2/customers/{made['id']}", headers=at(iso(instant))))["customer"][
+            "name"
+        ]
 
     assert [made["name"], made["name"], "Outra"] == [name(t) for t in (first, second - 1, second)]
     answer = api.get("/v2/customers", headers=at(iso(second + 1)))

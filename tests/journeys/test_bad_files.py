@@ -231,8 +231,7 @@ def refused(control: httpx2.Client, file: bytes) -> list[Json]:
     """Why a file cannot be imported."""
     answer = control.post("/import", content=file, headers=HEADERS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
-    details: list[Json] = answer.json()["details"]
-    return details
+    return answer.json()["details"]
 
 
 @pytest.mark.promise("hidden-members-validated")

@@ -30,14 +30,12 @@ def live(small: Live) -> Live:
 
 def snapshot(side: Sandbox, name: str, **more: object) -> Json:
     """A new one."""
-    made: Json = created(side.control.post("/snapshots", json={"name": name, **more}))["snapshot"]
-    return made
+    return created(side.control.post("/snapshots", json={"name": name, **more}))["snapshot"]
 
 
 def listed(side: Sandbox) -> list[Json]:
     """All of them."""
-    found: list[Json] = done(side.control.get("/snapshots"))["snapshots"]
-    return found
+    return done(side.control.get("/snapshots"))["snapshots"]
 
 
 def test_a_snapshot_is_restored_where_the_file_was_imported(

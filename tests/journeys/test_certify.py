@@ -30,8 +30,7 @@ def broken(report: Json) -> list[str]:
 
 def rule(report: Json, ident: str) -> Json:
     """One rule of a report."""
-    found: Json = next(entry for entry in report["rules"] if entry["id"] == ident)
-    return found
+    return next(entry for entry in report["rules"] if entry["id"] == ident)
 
 
 Case = tuple[str, ...]

@@ -13,10 +13,7 @@ from .steps import done, refused
 def feed(control: httpx2.Client, **query: object) -> Json:
     """The events after a position, or from now on."""
     asked = {"wait": 0, **query}
-    found: Json = done(
-        control.get("/events", params={name: str(value) for name, value in asked.items()})
-    )
-    return found
+    return done(control.get("/events", params={name: str(value) for name, value in asked.items()}))
 
 
 def types(page: Json) -> list[str]:

@@ -51,8 +51,7 @@ def faults(payload: Json) -> list[str]:
 
 def log(shop: Estate | Stage, **query: str) -> list[Json]:
     """Events, newest first."""
-    found: list[Json] = done(shop.control.get("/events", params={"limit": "100"} | query))["events"]
-    return found
+    return done(shop.control.get("/events", params={"limit": "100"} | query))["events"]
 
 
 @pytest.mark.parametrize("type_", CATALOGUE)

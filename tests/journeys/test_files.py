@@ -311,10 +311,7 @@ def error_of_an_event(side: Sandbox, webhook: str) -> str | None:
     created(side.api.post("/v2/customers", json=customer_body()))
     assert 200 == side.control.post("/webhooks/drain", json={"held": True}).status_code
     log, *_ = side.api.get("/v2/webhooks/logs", params={"webhookId": webhook}).json()["logs"]
-    found: str | None = side.api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"][
-        -1
-    ]["error"]
-    return found
+    return side.api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"][-1]["error"]
 
 
 @pytest.fixture

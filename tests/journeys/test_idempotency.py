@@ -27,8 +27,7 @@ def under(key: str) -> dict[str, str]:
 
 def events(shop: Estate) -> int:
     """How many events the merchant's sandbox has raised."""
-    count: int = done(shop.control.get("/events"))["pagination"]["total"]
-    return count
+    return done(shop.control.get("/events"))["pagination"]["total"]
 
 
 @pytest.mark.parametrize("operation", POSTS)

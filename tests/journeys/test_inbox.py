@@ -32,16 +32,14 @@ def webhook(api: httpx2.Client, address: str) -> Json:
         "is_active": False,
         "headers": [{"name": "X-Loja", "value": "matriz"}],
     }
-    made: Json = created(api.post(WEBHOOKS, json=body))["webhook"]
-    return made
+    return created(api.post(WEBHOOKS, json=body))["webhook"]
 
 
 def arrived(control: httpx2.Client, name: str = "shop", **query: Any) -> list[Json]:
     """The messages that match, newest first."""
     response = control.get(f"/inbox/{name}", params=query)
     assert response.status_code == 200, response.text
-    found: list[Json] = response.json()["messages"]
-    return found
+    return response.json()["messages"]
 
 
 def posted(address: str, body: bytes = b"{}", **headers: str) -> httpx2.Response:

@@ -31,8 +31,7 @@ def renewal(stage: Stage) -> tuple[Json, Json]:
 
 def newest(stage: Stage, query: Json) -> str:
     """The newest order that matches."""
-    ident: str = done(stage.api.get("/v2/orders", params=query))["orders"][0]["id"]
-    return ident
+    return done(stage.api.get("/v2/orders", params=query))["orders"][0]["id"]
 
 
 def by_renewal(stage: Stage) -> str:
@@ -51,8 +50,7 @@ def by_create_order(stage: Stage, email: str = "ana@example.com", path: str = "/
     plan = make_plan(stage.api)
     buyer = {"name": "Ana", "email": email, "document": "34712695846"}
     body = order_body(plan["projectId"], plan["id"], customer=buyer)
-    ident: str = created(stage.api.post(path, json=body))["id"]
-    return ident
+    return created(stage.api.post(path, json=body))["id"]
 
 
 def failing(path: str) -> Callable[[Stage], str]:

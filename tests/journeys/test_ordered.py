@@ -37,8 +37,7 @@ def waiting(control: httpx2.Client) -> Json:
     """How things stand when nothing is due."""
     drained = drain(control)
     assert drained["complete"]
-    found: Json = drained["deliveries"]
-    return found
+    return drained["deliveries"]
 
 
 def test_later_events_wait_for_one_that_is_tried_again(

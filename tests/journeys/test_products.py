@@ -19,8 +19,7 @@ from .steps import (
 @pytest.fixture
 def project_id(make_project: Maker) -> str:
     """An active project."""
-    ident: str = make_project()["id"]
-    return ident
+    return make_project()["id"]
 
 
 class TestCreating:

@@ -18,14 +18,12 @@ from .steps import done, refused
 
 def snapshot(control: httpx2.Client, name: str = "clean", **more: object) -> Json:
     """A new one."""
-    made: Json = created(control.post("/snapshots", json={"name": name, **more}))["snapshot"]
-    return made
+    return created(control.post("/snapshots", json={"name": name, **more}))["snapshot"]
 
 
 def restore(control: httpx2.Client, name: str = "clean") -> Json:
     """Have the sandbox be as it was then."""
-    restored: Json = done(control.post(f"/snapshots/{name}/restore"))["sandbox"]
-    return restored
+    return done(control.post(f"/snapshots/{name}/restore"))["sandbox"]
 
 
 def test_everything_reads_as_it_did_when_the_snapshot_was_made(

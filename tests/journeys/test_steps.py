@@ -51,8 +51,7 @@ def test_steps_are_found_by_table_resource_cause_and_number(
 
     def found(**query: object) -> list[Json]:
         asked = {name: str(value) for name, value in query.items()}
-        steps: list[Json] = done(control.get("/steps", params={"limit": "100"} | asked))["steps"]
-        return steps
+        return done(control.get("/steps", params={"limit": "100"} | asked))["steps"]
 
     every = found()
     assert len(every) < 100

@@ -26,8 +26,7 @@ def target() -> Iterator[Receiver]:
 
 def try_out(stage: Stage, webhook: Json) -> Json:
     """The delivery of a test."""
-    log: Json = done(stage.api.post(f"/v2/webhooks/{webhook['id']}/test"))["log"]
-    return log
+    return done(stage.api.post(f"/v2/webhooks/{webhook['id']}/test"))["log"]
 
 
 def retry(stage: Stage, log: Json) -> httpx2.Response:
@@ -102,10 +101,7 @@ def opened(stage: Stage, webhook: Json) -> Json:
 def deliveries(stage: Stage, webhook: Json, most: int) -> list[Json]:
     """The newest deliveries of new customers to a webhook."""
     query: dict[str, str | int] = {"event_type": "customer.created", "limit": most}
-    found: list[Json] = done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs", params=query))[
-        "logs"
-    ]
-    return found
+    return done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs", params=query))["logs"]
 
 
 def automatic(before: int | None, after: int) -> Callable[[Stage, Receiver], Json]:

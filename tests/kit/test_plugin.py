@@ -299,7 +299,4 @@ def test_a_running_server_is_used_and_left_as_it_was(
 def _sandboxes(live: Live) -> list[Json]:
     import httpx2
 
-    found: list[Json] = httpx2.get(
-        f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS
-    ).json()["sandboxes"]
-    return found
+    return httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()["sandboxes"]

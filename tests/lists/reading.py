@@ -166,5 +166,4 @@ class Reader:
         """Hold one answer to the reading of all records; answers how many of them it takes in."""
         expected = answer(operation, self.records(operation), query)
         assert expected == self.told(operation, query)
-        total: int = expected["pagination"]["total"]
-        return total
+        return expected["pagination"]["total"]

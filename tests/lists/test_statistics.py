@@ -35,10 +35,7 @@ def stats(reader: Reader, project: str, period: Period = ALWAYS) -> Json:
     params = {
         name: end for name, end in zip(("from", "to"), period, strict=True) if end is not None
     }
-    found: Json = done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"][
-        "stats"
-    ]
-    return found
+    return done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"]["stats"]
 
 
 def periods(reader: Reader, project: str) -> Iterator[Period]:

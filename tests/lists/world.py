@@ -42,8 +42,7 @@ class Builder:
 
     def _done(self, response: httpx2.Response) -> Json:
         assert response.status_code == 200, response.text
-        body: Json = response.json()
-        return body
+        return response.json()
 
     def _post(self, path: str, **body: Any) -> Json:
         return created(self._api.post(path, json=body))

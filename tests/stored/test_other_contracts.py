@@ -60,14 +60,12 @@ def of(root: Path, *flags: str) -> Process:
 
 def customers(api: httpx2.Client, **headers: str) -> list[Json]:
     """The customers as they are, or were."""
-    found: list[Json] = done(api.get("/v2/customers", headers=headers))["customers"]
-    return found
+    return done(api.get("/v2/customers", headers=headers))["customers"]
 
 
 def was_then() -> Json:
     """What was answered when it was written."""
-    found: Json = orjson.loads((written() / "answers.json").read_bytes())
-    return found
+    return orjson.loads((written() / "answers.json").read_bytes())
 
 
 @pytest.mark.parametrize("what", some(1, ["store", "export", "no-secrets"]))

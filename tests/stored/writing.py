@@ -42,8 +42,7 @@ LAST = customer_body(name="Caio Pires", document="52998224725")  # sent with the
 def done(response: httpx2.Response) -> Json:
     """The body of a success."""
     assert response.is_success, f"{response.request.method} {response.request.url}: {response.text}"
-    body: Json = response.json() if response.content else {}
-    return body
+    return response.json() if response.content else {}
 
 
 def answers(api: httpx2.Client, control: httpx2.Client) -> Json:

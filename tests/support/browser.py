@@ -62,8 +62,7 @@ class Page:
                 if "navigated" in message.get("error", {}).get("message", ""):
                     raise Left(message)
                 assert "error" not in message, message
-                answer: dict[str, Any] = message["result"]
-                return answer
+                return message["result"]
 
     def go(self, url: str) -> None:
         """Open an address and wait until its documents and scripts are there."""

@@ -25,5 +25,4 @@ def done(*args: str) -> str:
 
 def asked(*args: str) -> Json:
     """The same as JSON."""
-    found: Json = json.loads(done(*args, "--json"))
-    return found
+    return json.loads(done(*args, "--json"))

@@ -94,8 +94,7 @@ class Estate:
     def key(self, **changes: Any) -> Json:
         """A new API key with every assignable scope, its private half included."""
         body = {"name": "Chave", "scopes": list(ASSIGNABLE)} | changes
-        made: Json = created(self.api.post("/api-keys", json=body))["api_key"]
-        return made
+        return created(self.api.post("/api-keys", json=body))["api_key"]
 
     def with_key(self, **changes: Any) -> httpx2.Client:
         """The API with a new API key."""

@@ -27,8 +27,7 @@ def imported(control: httpx2.Client, file: bytes, **query: object) -> dict[str, 
     params = {name: str(value).lower() for name, value in query.items()}
     response = control.post("/import", content=file, headers=HEADERS, params=params)
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()["sandbox"]
-    return found
+    return response.json()["sandbox"]
 
 
 def lines(file: bytes) -> list[Line]:

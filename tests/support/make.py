@@ -76,29 +76,25 @@ def created(response: httpx2.Response) -> Json:
     assert response.status_code == 201, (
         f"{response.request.method} {response.request.url}: {response.text}"
     )
-    body: Json = response.json()
-    return body
+    return response.json()
 
 
 def make_customer(api: httpx2.Client, **changes: Any) -> Json:
     """A new customer."""
-    made: Json = created(api.post("/v2/customers", json=customer_body(**changes)))["customer"]
-    return made
+    return created(api.post("/v2/customers", json=customer_body(**changes)))["customer"]
 
 
 def make_project(api: httpx2.Client, **changes: Any) -> Json:
     """A new project, active unless told otherwise."""
     body = {"name": f"Clube {next(_serial)}", "status": "active"} | changes
-    made: Json = created(api.post("/v2/projects", json=body))["data"]["project"]
-    return made
+    return created(api.post("/v2/projects", json=body))["data"]["project"]
 
 
 def make_plan(api: httpx2.Client, project_id: str | None = None, **changes: Any) -> Json:
     """A new plan of a project, a new one unless named."""
     project_id = project_id or make_project(api)["id"]
     body = {"projectId": project_id, "name": f"Plano {next(_serial)}", "amount": 49.9} | changes
-    made: Json = created(api.post("/v2/plans", json=body))["plan"]
-    return made
+    return created(api.post("/v2/plans", json=body))["plan"]
 
 
 def make_order(api: httpx2.Client, plan: Json | None = None, **changes: Any) -> Json:

@@ -27,8 +27,7 @@ PATIENCE = 60
 def free_port() -> int:
     """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+        return taken.getsockname()[1]
 
 
 class Process:

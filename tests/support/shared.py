@@ -27,8 +27,7 @@ class Shared:
         key = name, stores.current() if store is None else store
         if key not in self._made:
             self._made[key] = self._stack.enter_context(make())
-        made: T = self._made[key]
-        return made
+        return self._made[key]
 
     @property
     def live(self) -> Live:

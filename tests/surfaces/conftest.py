@@ -39,8 +39,7 @@ def customer_id(door: Door) -> str:
     with httpx2.Client(
         base_url=f"http://127.0.0.1:{door.port}{door.prefix}", headers=headers, verify=NO_TLS
     ) as client:
-        made: str = make_customer(client)["id"]
-        return made
+        return make_customer(client)["id"]
 
 
 Visit = Callable[..., Console]

@@ -30,8 +30,7 @@ def asked(live: Live, request_line: str, headers: dict[str, str], body: Json | N
         method, live.url + path, headers=headers, json=body, verify=NO_TLS, timeout=30
     )
     assert answer.is_client_error, answer.text
-    message: str = answer.json()["message"]
-    return message
+    return answer.json()["message"]
 
 
 def key_of(live: Live, sandbox: str) -> dict[str, str]:

@@ -22,8 +22,7 @@ pytestmark = pytest.mark.check
 def report(live: Live) -> Json:
     response = httpx2.get(f"{live.url}/_sandbox/assumptions", verify=NO_TLS)
     assert response.status_code == 200
-    body: Json = response.json()
-    return body
+    return response.json()
 
 
 def test_every_operation_that_is_assumed_is_listed_with_the_parts(report: Json) -> None:

@@ -24,8 +24,7 @@ NAMED, OTHER = "10.0.0.5, 127.0.0.0/8", "10.0.0.5"
 def limited_key(door: Door) -> str:
     """A key that may be used from the client's network alone."""
     body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.0/24"]}
-    key: str = door.send("POST", "/api-keys", body).json()["api_key"]["private_key"]
-    return key
+    return door.send("POST", "/api-keys", body).json()["api_key"]["private_key"]
 
 
 @pytest.mark.promise("named-proxies-believed")

@@ -35,8 +35,7 @@ def asked(guarded: Live, path: str) -> Json:
     """What a control of the guarded server answers to its admin."""
     answer = httpx2.get(guarded.url + path, headers={"X-Sandbox-Admin-Key": ADMIN}, verify=NO_TLS)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    return answer.json()
 
 
 def test_pages_forbid_what_they_do_not_need(console: Console) -> None:

@@ -10,8 +10,7 @@ from ..support.make import Json, Maker
 
 def clock_of(control: httpx2.Client) -> Json:
     """The clock, as the control tells it."""
-    found: Json = control.get("/clock").json()
-    return found
+    return control.get("/clock").json()
 
 
 def test_it_shows_what_is_due_with_a_way_to_each(

@@ -34,8 +34,7 @@ def admin(guarded: Live) -> Iterator[httpx2.Client]:
 
 def orders(api: httpx2.Client) -> int:
     """How many orders there are."""
-    total: int = api.get("/v2/orders", params={"limit": 1}).json()["pagination"]["total"]
-    return total
+    return api.get("/v2/orders", params={"limit": 1}).json()["pagination"]["total"]
 
 
 def send(console: Console, page: Page, label: str, **values: str) -> Page:

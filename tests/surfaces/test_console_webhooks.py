@@ -46,8 +46,7 @@ def hook(console: Console) -> Page:
 def delivered(control: httpx2.Client) -> list[Json]:
     """What the inbox `shop` has, once everything is delivered."""
     assert control.post("/webhooks/drain", json={"wait_seconds": 10}).json()["complete"]
-    found: list[Json] = control.get("/inbox/shop").json()["messages"]
-    return found
+    return control.get("/inbox/shop").json()["messages"]
 
 
 # -- events

@@ -70,8 +70,7 @@ def given(sandbox: Sandbox) -> Json:
     """The credentials that the sandbox gives now."""
     answer = sandbox.control.get("/credentials")
     assert 200 == answer.status_code, answer.text
-    found: Json = answer.json()
-    return found
+    return answer.json()
 
 
 def opens(sandbox: Sandbox, control_key: str) -> bool:
@@ -90,8 +89,7 @@ def rotate(sandbox: Sandbox) -> Json:
     """End all credentials of a sandbox; answers what is told of it."""
     answer = sandbox.control.post(f"/sandboxes/{sandbox.name}/rotate", json={})
     assert 200 == answer.status_code, answer.text
-    found: Json = answer.json()
-    return found
+    return answer.json()
 
 
 def page(address: str) -> int:
@@ -420,8 +418,7 @@ def test_no_key_is_given_twice(guarded: Server) -> None:
 
         def made(*scopes: str) -> Json:
             key = {"name": "Partner", "scopes": scopes}
-            found: Json = created(sandbox.api.post("/api-keys", json=key))["api_key"]
-            return found
+            return created(sandbox.api.post("/api-keys", json=key))["api_key"]
 
         file = exported(sandbox.control)
         few = made("plans:read")

@@ -44,8 +44,7 @@ def webhook(door: Door, url: str, **more: Any) -> str:
     """A new webhook's id."""
     made = post(door, "/v2/webhooks", {"url": url, "events": ["webhook.test"], **more})
     assert made.status == 201, made.body
-    ident: str = made.json()["webhook"]["id"]
-    return ident
+    return made.json()["webhook"]["id"]
 
 
 # -- bodies

@@ -20,10 +20,7 @@ WORLDS = ("keys-one", "keys-two", "keys-copy")
 
 def credentials(live: Live, name: str) -> dict[str, Any]:
     """What a sandbox hands out."""
-    body: dict[str, Any] = httpx2.get(
-        f"{live.url}/s/{name}/_sandbox/credentials", timeout=30, verify=NO_TLS
-    ).json()
-    return body
+    return httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
 
 
 @pytest.fixture

@@ -38,8 +38,7 @@ def last_line(process: "subprocess.Popen[str]") -> Json:
     """The last line of the log of a server that stops by itself."""
     _, said = process.communicate(timeout=PATIENCE)
     assert 0 == process.returncode, said
-    found: Json = json.loads(said.splitlines()[-1])
-    return found
+    return json.loads(said.splitlines()[-1])
 
 
 def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(
