@@ -23,8 +23,6 @@ EARLIEST_START = 0  # 1970: leaves room before it for the history that a sandbox
 # 9000: a sandbox that begins later could have a plan's period end after LATEST. No clock is set or
 # runs past it.
 LATEST_START = 221_845_392_000_000
-_FOUR_YEARS = 1_461 * DAY
-_LAST_SECOND = DAY - SECOND
 
 _source: ContextVar[Callable[[], int] | None] = ContextVar("_source", default=None)
 
@@ -76,7 +74,7 @@ def parse_iso(text: str) -> int:
     added = 0
     if text[:5] == "0000-":  # Python has no year 0; year 4 has the same days
         text = "0004-" + text[5:]
-        added = -_FOUR_YEARS
+        added = -1_461 * DAY
     is_leap_second = text[16:19] == ":60"
     if is_leap_second:
         text = f"{text[:17]}59{text[19:]}"
@@ -85,7 +83,7 @@ def parse_iso(text: str) -> int:
     if moment.tzinfo is None:
         raise ValueError("a date-time needs an offset such as Z")
     since = moment - EPOCH
-    if is_leap_second and since.seconds * SECOND != _LAST_SECOND:
+    if is_leap_second and since.seconds != 86_399:
         raise ValueError("a leap second can only be the last second of a day in UTC")
     ms = since.days * DAY + since.seconds * SECOND + since.microseconds // 1_000 + added
     return min(max(ms, EARLIEST), LATEST)

@@ -18,8 +18,7 @@ Difference = tuple[str, Any, Any]
 
 
 BELOW_INSTANT = 192
-_SALT = (1 << 64) - 1
-"""Bits of a record's key below its instant: 128 of the id, and those of the salt."""
+"""Bits of a record's key below its instant: 128 of the id, and 64 of a salt."""
 
 
 def place(created: int, ident: str) -> int:
@@ -28,7 +27,8 @@ def place(created: int, ident: str) -> int:
     Without the salt the author of a file could choose ids whose keys all have one hash, and a dict
     of them would take the square of their number.
     """
-    return created << BELOW_INSTANT | int(ident.replace("-", ""), 16) << 64 | hash(ident) & _SALT
+    number = int(ident.replace("-", ""), 16)
+    return created << BELOW_INSTANT | number << 64 | hash(ident) & (1 << 64) - 1
 
 
 class Record(NamedTuple):

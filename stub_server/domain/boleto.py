@@ -13,10 +13,8 @@ from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 
 BANK = "999"
 REAL = "9"
-BANKING_DAYS = 3
 _FIRST_DAY = (date(1997, 10, 7) - date(1970, 1, 1)).days
 # the due factor is the days since then; after 9999, on 21 February 2025, it began again at 1000
-_FACTORS = 9_000
 
 
 def due_at(created: int) -> int:
@@ -24,7 +22,7 @@ def due_at(created: int) -> int:
     creation (ms).
     """
     closes = created
-    for _ in range(BANKING_DAYS):
+    for _ in range(3):
         closes = closes_at(closes + DAY)
     return closes
 
@@ -45,7 +43,7 @@ def barcode(amount_cents: int, due: int, number: int) -> str:
     `number` makes it unique: its last 25 digits fill the bank's free field. An amount has at most
     ten digits of cents, and the contract allows fewer.
     """
-    due_factor = (day_of(due) - _FIRST_DAY - 1000) % _FACTORS + 1000
+    due_factor = (day_of(due) - _FIRST_DAY - 1000) % 9_000 + 1000
     rest = f"{due_factor}{amount_cents:010}{number % 10**25:025}"
     return f"{BANK}{REAL}{modulo_11(BANK + REAL + rest)}{rest}"
 

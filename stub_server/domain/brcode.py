@@ -17,13 +17,7 @@ from ..core.text import without_accents
 HOST = "pix.sandbox.example"
 BASE = f"{HOST}/qr/v2/"  # a charge's address up to its txid
 MARK = "SANDBOX"
-QUIET_ZONE = 4  # of a QR image, as ISO/IEC 18004 requires
-SCHEME = "br.gov.bcb.pix"
 NAME_LIMIT = 25
-CITY_LIMIT = 15
-
-# EMV requires a city. A name in another alphabet may fold to an empty text.
-_CITY_UNKNOWN = "BRASIL"
 
 
 class BrCodeError(ValueError):
@@ -39,7 +33,7 @@ def _field(ident: str, value: str) -> str:
 
 
 _HEAD = _field("00", "01") + _field("01", "12")
-_ACCOUNT = _field("00", SCHEME)
+_ACCOUNT = _field("00", "br.gov.bcb.pix")
 _CURRENCY = _field("52", "0000") + _field("53", "986")
 _NO_REFERENCE = _field("62", _field("05", "***"))
 _OWN = re.compile(
@@ -95,7 +89,8 @@ def encode(amount_cents: int, txid: str, name: str, city: str) -> str:
 @lru_cache(maxsize=256)
 def _receiver(name: str, city: str) -> str:
     """Fields 58 to 60, the same in all codes of a merchant."""
-    town = capitals(city, CITY_LIMIT) or _CITY_UNKNOWN
+    # EMV requires a city. A name in another alphabet may fold to an empty text.
+    town = capitals(city, 15) or "BRASIL"
     return _field("58", "BR") + _field("59", merchant_name(name)) + _field("60", town)
 
 
@@ -120,9 +115,10 @@ def drawn(code: str, form: str) -> bytes:
     import segno  # imported for the first image, not at every start
 
     out = BytesIO()
-    # A white background, as a transparent one cannot be scanned on a dark page.
+    # A white background, as a transparent one cannot be scanned on a dark page, and the quiet zone
+    # that ISO/IEC 18004 requires.
     segno.make_qr(code, error="m", boost_error=False).save(
-        out, kind=form, scale=6, border=QUIET_ZONE, dark="black", light="white"
+        out, kind=form, scale=6, border=4, dark="black", light="white"
     )
     return out.getvalue()
 

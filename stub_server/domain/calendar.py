@@ -13,8 +13,6 @@ from functools import lru_cache
 from ..core.clock import DAY, EARLIEST, LATEST
 
 BEHIND_UTC_MS = 3 * 3_600_000
-LONGEST_LEAD_MS = 3 * DAY
-LONGEST_GRACE_MS = 7 * DAY
 
 _EPOCH = date(1970, 1, 1)
 _EPOCH_DAY = _EPOCH.toordinal()
@@ -27,11 +25,8 @@ _ABOUT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 # Holidays by month and day: New Year, Tiradentes, Labour Day, Independence, Our Lady of Aparecida,
 # All Souls, the Republic, Black Consciousness (Zumbi), Christmas.
 FIXED = ((1, 1), (4, 21), (5, 1), (9, 7), (10, 12), (11, 2), (11, 15), (11, 20), (12, 25))
-ZUMBI = (11, 20)  # a national holiday by Law 14.759 of 2023
-ZUMBI_SINCE = 2024
 # Days from Easter: Monday and Tuesday of Carnival, Good Friday, Corpus Christi.
 MOVING = (-48, -47, -2, 60)
-SATURDAY = 5
 
 
 @lru_cache(maxsize=1024)  # a renewal needs the same end several times
@@ -65,12 +60,12 @@ def lead_ms(interval: str, count: int) -> int:
     """How long before a period's end its renewal order is made: half the period, at most
     three days.
     """
-    return min(LONGEST_LEAD_MS, _ABOUT_DAYS[interval] * count * DAY // 2)
+    return min(3 * DAY, _ABOUT_DAYS[interval] * count * DAY // 2)
 
 
 def grace_ms(interval: str, count: int) -> int:
     """How long after a period's end a renewal may still be paid: the period, at most seven days."""
-    return min(LONGEST_GRACE_MS, _ABOUT_DAYS[interval] * count * DAY)
+    return min(7 * DAY, _ABOUT_DAYS[interval] * count * DAY)
 
 
 def monthly_cents(amount_cents: int, interval: str, count: int) -> Fraction:
@@ -89,15 +84,15 @@ def day_of(instant: int) -> int:
 def is_working_day(day: int) -> bool:
     """Whether banks are open on a day, counted from 1 January 1970 in Brasília."""
     found = _EPOCH + timedelta(days=day)
-    return found.weekday() < SATURDAY and found not in _holidays(found.year)
+    return found.isoweekday() < 6 and found not in _holidays(found.year)
 
 
 @lru_cache(maxsize=64)
 def _holidays(year: int) -> frozenset[date]:
     found = {date(year, *day) for day in FIXED}
     easter = _easter(year)
-    if year < ZUMBI_SINCE:
-        found.remove(date(year, *ZUMBI))
+    if year < 2024:  # Law 14.759 of 2023
+        found.remove(date(year, 11, 20))
     for days in MOVING:
         found.add(easter + timedelta(days=days))
     return frozenset(found)

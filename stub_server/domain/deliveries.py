@@ -19,27 +19,27 @@ MANUAL = "manual"
 TEST = "test"
 GONE = 410
 ASKS_FOR_TIME = frozenset((429, 503))  # the statuses whose Retry-After counts
-STANDARD = (
-    0,
-    5 * SECOND,
-    5 * MINUTE,
-    30 * MINUTE,
-    2 * HOUR,
-    5 * HOUR,
-    10 * HOUR,
-    14 * HOUR,
-    20 * HOUR,
-    24 * HOUR,
-)
-"""What an attempt waits after the one before: the example schedule of Standard Webhooks 1.0."""
 SCHEDULES: Mapping[str, tuple[int, ...]] = {
-    "standard": STANDARD,
+    # the example schedule of Standard Webhooks 1.0
+    "standard": (
+        0,
+        5 * SECOND,
+        5 * MINUTE,
+        30 * MINUTE,
+        2 * HOUR,
+        5 * HOUR,
+        10 * HOUR,
+        14 * HOUR,
+        20 * HOUR,
+        24 * HOUR,
+    ),
     "fast": (0, SECOND, 5 * SECOND, 25 * SECOND),
     "none": (0,),
 }
-"""Schedules by the name that `--webhook-schedule` knows them by; `none` attempts once."""
+"""What an attempt waits after the one before, by the name that `--webhook-schedule` has for it;
+`none` attempts once.
+"""
 JITTER = 0.1  # of a wait, more or less
-LONGEST_WAIT = DAY  # that a receiver may ask for
 MOST_FAILURES = 3  # events in a row that used up their attempts
 LOST = "connection_failed"  # the error of an attempt that nobody answered
 ERRORS = (
@@ -211,13 +211,13 @@ class Timing(NamedTuple):
 
 def wait_ms(timing: Timing, number: int, outcome: AttemptOutcome) -> int:
     """How long the attempt after the `number`-th waits: by the schedule, and not less than the
-    receiver asked for.
+    receiver asked for, up to a day.
     """
     usual = timing.schedule[number]
     planned = usual + round(usual * JITTER * (2 * timing.luck - 1))
     if outcome.retry_after is None or outcome.status not in ASKS_FOR_TIME:
         return planned
-    return max(planned, min(outcome.retry_after, LONGEST_WAIT))
+    return max(planned, min(outcome.retry_after, DAY))
 
 
 def attempted(

@@ -47,8 +47,6 @@ class Magic(NamedTuple):
         return self.name == "" or self.pays == SECOND
 
 
-NO_MAGIC = Magic()
-
 # What a part of the e-mail's local part does. No name contains another; the first in this order
 # applies.
 MAGIC = (
@@ -68,7 +66,7 @@ BEHAVIOURS = {"succeeds": "succeed_immediately", "fails": "fail_immediately", "n
 def magic_of(email: str, behaviour: str | None = None) -> Magic:
     """What a customer's behaviour does, else the magic value in the e-mail's local part."""
     wanted = email.rpartition("@")[0].lower() if behaviour is None else BEHAVIOURS[behaviour]
-    return next((magic for magic in MAGIC if magic.name in wanted), NO_MAGIC)
+    return next((magic for magic in MAGIC if magic.name in wanted), Magic())
 
 
 def magic_for(order: Row) -> Magic:

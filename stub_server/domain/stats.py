@@ -15,8 +15,6 @@ from ..core.record import Body, Row
 from .calendar import monthly_cents
 from .payments import refunds
 
-TOP_PLANS = 5
-
 
 class OrderFold:
     """Sums of orders, in all and by plan. Amounts are cents, and reais when shown."""
@@ -85,12 +83,13 @@ class OrderFold:
         return round(sum(first[state] for state in sets["settled"]) / decided, 4)
 
     def top_plans(self, plan_of: Callable[[str], Body | None]) -> list[Body]:
-        """The plans with the highest revenue; a deleted one is shown as "(deleted)"."""
-        ranked = []
-        for plan in self.plan_orders.keys() | self.plan_net.keys():
-            ranked.append((-self.plan_net[plan], -self.plan_orders[plan], plan))
+        """The five plans with the highest revenue; a deleted one is shown as "(deleted)"."""
+        ranked = [
+            (-self.plan_net[plan], -self.plan_orders[plan], plan)
+            for plan in self.plan_orders.keys() | self.plan_net.keys()
+        ]
         shown = []
-        for net, orders, plan in nsmallest(TOP_PLANS, ranked):
+        for net, orders, plan in nsmallest(5, ranked):
             found = plan_of(plan)
             name = "(deleted)" if found is None else found["name"]
             shown.append(

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 from time import perf_counter_ns
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from ..core.clock import iso, wall_ms
 from ..core.signing import HeaderPairs
 from ..domain.callers import Identity
-from .lists import Queue, Sized
+from .lists import Queue, T
 from .step import Step
 
 MOST_BYTES = 32 * 1024 * 1024  # of a log, and of a journal
@@ -28,8 +28,6 @@ KEPT = 2_000  # requests, unless told otherwise
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
 STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 _MOST_WARNINGS = 50  # of one request
-
-T = TypeVar("T", bound=Sized)
 
 
 class Budget:

@@ -140,7 +140,6 @@ def step_for(sandbox: Sandbox, body: Body, fitting: Fitting) -> Step:
 
 
 _OVERHEAD = 1_000  # bytes of a request besides what came and went
-_AT_THE_GATE = (401, 403)
 AS_THEY_ARE = (
     "id",
     "at",
@@ -178,7 +177,7 @@ def traces_of(
             trace.note(step)
         if body["caller"] is not None:
             trace.caller = Identity(**body["caller"])
-        if trace.status in _AT_THE_GATE:
+        if trace.status in (401, 403):  # it came no further
             trace.auth_at = trace.began
         for name in MESSAGES:
             if keeps_bodies and body[name] is not None:

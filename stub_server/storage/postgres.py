@@ -32,11 +32,6 @@ _OPTIONS = (
     "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=5000 -c tcp_user_timeout=10000"
 )
 _PATIENCE = 5  # seconds for a connection
-_CONNECTING: dict[str, Any] = {
-    "autocommit": True,
-    "connect_timeout": _PATIENCE,
-    "options": _OPTIONS,
-}
 _LONGEST = 8.0  # seconds for a statement: it ends before the lease does
 _OWN = """
 create table processes (id bigint generated always as identity primary key, address text not null,
@@ -76,7 +71,13 @@ class PostgresSession:
 
     def __init__(self, url: str, name: str = "stub-server") -> None:
         with without_secrets(url):
-            self._connection = _Connection.connect(url, **_CONNECTING | {"application_name": name})
+            self._connection = _Connection.connect(
+                url,
+                autocommit=True,
+                connect_timeout=_PATIENCE,
+                options=_OPTIONS,
+                application_name=name,
+            )
 
     def run(self, statement: str, *values: Any) -> list[Values]:
         cursor = self._connection.execute(statement.replace("?", "%s"), values or None)

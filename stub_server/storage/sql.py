@@ -60,7 +60,6 @@ T = TypeVar("T")
 AT_ONCE = 200  # steps that are read at once
 # seconds after which the parts that no state has are deleted: one may be written right now
 UNUSED = 900
-_SPEED = 1  # of zlib's levels: JSON shrinks to an eighth
 _ROOM = 64 * 1024  # bytes that must have room before changes are accepted again
 _PART = "insert into parts values (?, ?, ?)"
 _ROW = ", ".join(Kept._fields)
@@ -248,7 +247,8 @@ def write_state(
     size = 0
     checksum = 0
     for place, part in enumerate(parts):
-        session.run(_PART, ident, place, zlib.compress(part, _SPEED))
+        # at the first of zlib's levels JSON shrinks to an eighth
+        session.run(_PART, ident, place, zlib.compress(part, 1))
         size += len(part)
         checksum = zlib.crc32(part, checksum)
     return KeptState(ident, name, about, step, size, checksum)

@@ -45,6 +45,16 @@ class Store:
     Keys in `unrecorded` were used since the last step; it has what that knew.
     """
 
+    api_keys: Table
+    customers: Table
+    projects: Table
+    plans: Table
+    products: Table
+    orders: Table
+    subscriptions: Table
+    webhooks: Table
+    webhook_logs: Table
+
     def __init__(self, merchant: Merchant, layout: Layout) -> None:
         self.merchant = merchant
         self.usage: dict[str, Usage] = {}
@@ -56,16 +66,8 @@ class Store:
         self._name_tables()
 
     def _name_tables(self) -> None:
-        tables = self.tables
-        self.api_keys = tables["api_keys"]
-        self.customers = tables["customers"]
-        self.projects = tables["projects"]
-        self.plans = tables["plans"]
-        self.products = tables["products"]
-        self.orders = tables["orders"]
-        self.subscriptions = tables["subscriptions"]
-        self.webhooks = tables["webhooks"]
-        self.webhook_logs = tables["webhook_logs"]
+        """Have each table as an attribute of its name."""
+        vars(self).update(self.tables)
 
     # -- reading what a caller sees
 
