@@ -191,9 +191,13 @@ PLACES: dict[str, tuple[Spoil, str]] = {
         "reply.headers.0.1: ",
     ),
     "a step beyond the numbers of a store": (_set("sandbox", step=1 << 31), "sandbox.step: "),
-    "an amount beyond numbers": (
+    "an order beyond numbers": (
         _inside("record", "orders", "public", totalAmount=1e308),
-        "Every order's payment agrees with its status: order ",
+        "Every record matches the contract: order ",
+    ),
+    "a plan beyond numbers": (
+        _inside("record", "plans", "public", amount=1e308),
+        "Every record matches the contract: plan ",
     ),
     "a timer of no record": (_set("timer", subject="nobody"), "timer.subject: "),
     "a timer of no merchant": (
