@@ -74,8 +74,8 @@ class BackgroundWorker:
         # An error refers to the frames that it went through. If `failed` kept it, this would be a
         # cycle, and what the work was given, such as an upload, would be freed by the garbage
         # collector only.
-        made: list[T] = []
-        failed: list[BaseException] = []
+        made = []
+        failed = []
 
         def settle() -> None:
             if not done.done():  # else the caller was cancelled

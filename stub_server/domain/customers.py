@@ -101,7 +101,7 @@ def from_buyer(buyer: Body) -> tuple[Body, tuple[str, ...]]:
     and is left out.
     """
     warned = []
-    phones: Body = {}
+    phones = {}
     for name, text in buyer["phones"].items():
         plain = text.translate(_PHONE_MARKS)
         if match := _BRAZILIAN(text):

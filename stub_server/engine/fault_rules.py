@@ -77,7 +77,7 @@ def looking(read: Callable[[], Any]) -> Look:
     def at(path: BodyPath) -> Sequence[Any]:
         values = [body()]
         for step in path:
-            inner: list[Any] = []
+            inner = []
             for value in values:
                 inner += _inside(value, step)
             values = inner[:MOST_ITEMS]
@@ -290,7 +290,7 @@ class Faults:
 
         Webhooks that the seed made are meant only by rules that name an address.
         """
-        found: list[Effect] = []
+        found = []
         look = looking(lambda: orjson.loads(payload))
         for fault in self.rules.values():
             if not fault.enabled or not fault.is_for_deliveries:

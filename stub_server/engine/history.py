@@ -168,7 +168,7 @@ def _touched(sandbox: Sandbox, since: int | None) -> Touched | None:
     log = sandbox.log
     if since is None or since < log.oldest - 1:
         return None
-    found: Touched = {}
+    found = {}
     # seeded API keys have new secrets in the copy, without a step
     keys = sandbox.store.api_keys.keys
     seeded = {keys[ident] for ident in sandbox.origin.seeded_keys if ident in keys}
@@ -191,15 +191,16 @@ def _between(sandbox: Sandbox, then: Sandbox, touched: Touched | None) -> Iterat
         nothing = Store(store.merchant, sandbox.rules.layout)
         here = sandbox.stores.get(ident, nothing)
         there = then.stores.get(ident, nothing)
-        changes: list[Change] = []
+        changes = []
         for change in _changes(here, there, touched):
             changes.append(change)
             room -= change.size
             if room < 0:
                 break
-        used: list[Used] = []
+        used = []
         for key in here.usage | there.usage:
-            was, now = here.usage.get(key), there.usage.get(key)
+            was = here.usage.get(key)
+            now = there.usage.get(key)
             if was != now:
                 used.append(Used(key, now, was))
         if changes or used or nothing in (here, there):

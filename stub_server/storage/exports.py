@@ -56,7 +56,7 @@ def write_sandbox(
 
 def sandbox_lines(sandbox: Sandbox, steps: Sequence[Step], writer: Writer) -> Iterator[bytes]:
     """The lines of a sandbox, which is used up, and of the newest steps that led there."""
-    history: list[tuple[Step, bytes]] = []
+    history = []
     for step in steps:
         line = writer.step(step)
         if is_readable(line):
@@ -214,7 +214,7 @@ def adopted(
                     public["public_key"] = public_key
                 return changed(record, public, {"digest": digest(private_key)})
         elif table == "webhooks":
-            hidden: Body = {}
+            hidden = {}
             if anew:
                 hidden = own_signing_keys(sandbox, record.id)
             if abroad is not None and orjson.loads(record.hidden).get(ABROAD, False) is not abroad:

@@ -46,7 +46,7 @@ class Writer:
     def state(self, sandbox: Sandbox) -> Iterator[bytes]:
         """The lines of a state."""
         yield line_of("sandbox", _sandbox(sandbox))
-        places: dict[bytes, int] = {}
+        places = {}
         count = 0
         for store in sandbox.stores.values():
             yield line_of(
@@ -123,7 +123,7 @@ class Writer:
 
 def parts_of(sandbox: Sandbox) -> Iterator[bytes]:
     """The lines of a state, many together."""
-    lines: list[bytes] = []
+    lines = []
     size = 0
     for line in Writer().state(sandbox):
         lines.append(line)

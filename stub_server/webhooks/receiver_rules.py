@@ -115,7 +115,7 @@ class Certification(Session):
         """
         begun = perf_counter_ns()
         deadline = asyncio.get_running_loop().time() + LONGEST
-        rules: list[Body] = []
+        rules = []
         results = dict.fromkeys((PASSED, FAILED, NOT_APPLICABLE, UNKNOWN), 0)
         skipped = None
         for ident in fixture("receiver-rules.yaml"):

@@ -118,7 +118,7 @@ def _matching(table: Table, query: Query) -> Search:
     """The keys that satisfy what indexes know: the shortest condition decides, its keys are looked
     up in the others.
     """
-    conditions: list[list[Keys]] = []
+    conditions = []
     for name, values in query.conditions:
         if name == "id":
             keys = [table.keys[each] for each in values if each in table.keys]

@@ -57,7 +57,7 @@ def extract_of(key: UniqueKey) -> Extract:
     folds = [_IGNORING[difference] for difference in key.ignores]
 
     def extract(row: Row) -> Any:
-        values: list[Any] = []
+        values = []
         for member in members:
             value = row.public.get(member)
             if value is None:
