@@ -34,7 +34,7 @@ def table_bytes(table: Table) -> int:
     total += size(table.rows) + size(table.keys) + _keys(table.order)
     for held in table.unique.values():
         total += size(held) + sum(map(size, held))
-    kept: list[dict[Any, Any]] = []
+    kept = []
     for part in table.views.parts.values():
         if not isinstance(part, Index):
             kept.append(part.data)

@@ -34,7 +34,7 @@ SLOWER = 1.2
 def measure(console: Console, cores: tuple[int, int], seconds: float) -> list[str]:
     """Measure and show; answers the promises that are not kept."""
     served, loading = cores
-    missed: list[str] = []
+    missed = []
     with (
         started(DELIVERING, served) as idle,
         started(DELIVERING, served) as waiting,

@@ -161,7 +161,7 @@ def main(
     places = [*PLACES]
     done: Counter[str] = Counter()
     acknowledged = begun = 0
-    wrong: list[str] = []
+    wrong = []
     for first in range(0, kills, fresh):
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(Path(folder), seed + first)

@@ -94,7 +94,7 @@ class Inside:
             "client": ("127.0.0.1", 50_000),
             "server": ("127.0.0.1", 4600),
         }
-        sent: list[Message] = []
+        sent = []
 
         async def receive() -> Message:
             return {"type": "http.request", "body": content, "more_body": False}

@@ -30,7 +30,7 @@ Start = Callable[[int], Inside]
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """`start(history)`: a server over an empty world that keeps so many steps."""
-    made: list[Inside] = []
+    made = []
     # Requests would take bytes of the same budget.
     monkeypatch.setattr(making, "Journal", lambda most, budget: Journal(most, Budget()))
 

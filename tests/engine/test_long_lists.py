@@ -43,7 +43,7 @@ def test_others_are_served_while_a_long_list_is_searched(inside: Inside, path: s
     for number in range(PEOPLE):
         body = customer_body(name=f"Ana {number:02}", metadata={"team": "red"})
         people.append(inside.ask("POST", "/v2/customers", body, token).json()["customer"]["id"])
-    answered: list[str] = []
+    answered = []
 
     async def ask(method: str, target: str, body: object = None) -> Answer:
         answer = await inside.asking(method, target, body, token)
@@ -75,7 +75,7 @@ def test_others_are_served_while_jobs_events_or_steps_are_listed(inside: Inside,
     inside.ask("POST", "/_sandbox/reset", {"scenario": "default"})
     for number in range(PEOPLE):
         inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number:02}"), token)
-    answered: list[str] = []
+    answered = []
 
     async def ask(method: str, target: str) -> Answer:
         answer = await inside.asking(method, target, None, token)
@@ -135,7 +135,7 @@ def test_others_are_served_while_a_key_of_a_project_lists_customers(inside: Insi
     for _ in range(PEOPLE):
         assert 201 == inside.ask("POST", "/v2/customers", customer_body(), key).status
     inside.ask("POST", "/v2/customers", customer_body(), token)
-    answered: list[str] = []
+    answered = []
 
     async def ask(path: str) -> Answer:
         answer = await inside.asking("GET", path, None, key)

@@ -223,7 +223,7 @@ def test_a_reader_of_a_stream_that_is_behind_is_told_of_few_deliveries_in_a_turn
         shop.make("/v2/products", product)
     entry = shop.app.sandboxes.entry("default")
     place = Place(entry, f"{entry.incarnation}-0-0-0")
-    told: list[bytes] = []
+    told = []
     while messages := list(place.read(entry)):
         assert len(messages) < 4 * 100
         told += messages

@@ -256,7 +256,7 @@ def test_the_log_is_told_no_secret(live: Live, api: httpx2.Client, credentials: 
     """Neither of a request that is kept nor of one that is not; warnings repeat names
     of members.
     """
-    told: list[tuple[str, list[str]]] = []
+    told = []
     listeners = live.app.server.listeners
     listeners.append(lambda trace: told.append((trace.path, list(trace.warnings))))
     own = credentials["private_key"]

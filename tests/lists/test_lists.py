@@ -86,7 +86,7 @@ def combinations(listing: Listing, records: list[Json]) -> Iterator[Json]:
     for _ in range(RANDOM_QUERIES):
         # Filters that one record satisfies leave something to sort and to page through.
         record = chosen.choice(records)
-        query: Json = {}
+        query = {}
         for name in chosen.sample(listing.filters, chosen.randint(0, min(3, len(listing.filters)))):
             found = filter_of(listing.operation, name).finding(record)
             if found and chosen.random() < 0.9:

@@ -154,7 +154,7 @@ class Builder:
         """One attempt each: delivered at the sink, failed where nobody listens, which is the last
         of them.
         """
-        made: list[str] = []
+        made = []
         asked: list[tuple[str, list[str], Json]] = [
             (self._sink, ["*"], {"projectId": project}),
             (self._sink, ["order.*", "webhook.test"], {"is_active": number != 1}),

@@ -115,7 +115,7 @@ class Client:
         self, path: str, plural: str, inside: str = "", limit: int = 100, **query: object
     ) -> list[Json]:
         """Every record of a list, page by page; the pages must add up."""
-        found: list[Json] = []
+        found = []
         page = 1
         while True:
             body = self.get(path, page=page, limit=limit, **query).hold(Verdict(200)).body

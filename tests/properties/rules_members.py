@@ -11,7 +11,7 @@ from . import model_orders as orders
 from . import model_periods as periods
 from .bench import DOCUMENTS, Bench, pick
 from .client import agree
-from .model import RUNNING, Customer, Json, Order, Plan, Project, Subscription, granted
+from .model import RUNNING, Customer, Json, Plan, Project, Subscription, granted
 from .moments import DAY, HOUR
 from .rules_sales import buyer, control, dispute, pay, place, resolve
 
@@ -201,7 +201,7 @@ class MemberRules:
         """
         bench = self.bench
         now = self.bench.world.now
-        paid: list[Order] = []
+        paid = []
         for found in bench.world.subscriptions:
             if found.running:
                 mine = [

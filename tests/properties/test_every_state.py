@@ -30,7 +30,7 @@ def state_of(sandbox: Sandbox, row: Row) -> str:
 
 def states(sandbox: Sandbox) -> dict[str, Counter[str]]:
     """How many records of each lifecycle are in each of its states."""
-    found: dict[str, Counter[str]] = {}
+    found = {}
     for schema, lifecycle in sandbox.rules.lifecycles.items():
         rows = sandbox.store.tables[TABLES[schema]].all_rows()
         count = Counter(state_of(sandbox, row) for row in rows)

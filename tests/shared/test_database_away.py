@@ -171,7 +171,7 @@ def test_a_database_that_does_not_answer_holds_nobody_up_for_long(away: Away) ->
     with away.server.api("quiet") as quiet:
         with away.database.frozen():
             began = time.monotonic()
-            refused: list[httpx2.Response] = []
+            refused = []
             changes = threading.Thread(
                 target=lambda: refused.append(quiet.post("/v2/customers", json=customer_body()))
             )

@@ -53,7 +53,7 @@ class Watched:
         at_once(due_jobs(world))  # what was due before the request is not its doing
         before = state(world) | sandboxes_of(self.app)
         number = world.log.number
-        sent: list[Message] = []
+        sent = []
         scope["extensions"] = {}  # answers come in messages, which can be looked at
 
         async def remember(message: Message) -> None:

@@ -177,7 +177,7 @@ def while_the_first_runs(shop: Estate, operation: Operation) -> Answer:
             ids["logId"] = shop.api.post(f"/v2/webhooks/{webhook['id']}/test").json()["log"]["id"]
             slow.arrived.clear()
         slow.hold = threading.Event()
-        first: list[Answer] = []
+        first = []
         thread = threading.Thread(
             target=lambda: first.append(ask(shop.api, operation, ids, headers=headers))
         )
