@@ -107,8 +107,6 @@ class Clock:
     running clock shows is not a step.
     """
 
-    __slots__ = ("now", "recorded")
-
     def __init__(self, start: int | None = None) -> None:
         """`start` (ms) freezes the clock at that instant; without it the clock follows the wall
         clock.

@@ -5,13 +5,13 @@ are, and how they differ.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import orjson
 
 Body = dict[str, Any]
 
-ABSENT: Final = object()
+ABSENT = object()
 """No value, as JSON's null is one."""
 Difference = tuple[str, Any, Any]
 """A place such as `body.items[0].amount`, and the two values there."""

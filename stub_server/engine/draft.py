@@ -19,7 +19,7 @@ from ..domain.deliveries import new_log
 from ..domain.lifecycle import move
 from ..domain.webhooks import subscribers
 from .deliveries import job_for, outgoing
-from .lists import UNCHANGED, Ends, Event, Saved
+from .lists import Ends, Event, Saved
 from .sandbox import Opened, Sandbox
 from .step import Cause, Change, Part, SandboxSettings, Standing, Step, Used
 from .tables.store import Store
@@ -309,7 +309,7 @@ class Draft:
             before.timers + len(self._later),
             self.settings or before.settings,
         )
-        reply_ends = UNCHANGED
+        reply_ends = Ends()
         # a state with a reply to the key may have been restored while the request waited
         if saved is not None and sandbox.replies.get(saved.key, self.now) is None:
             reply_ends = Ends(after=(saved,))

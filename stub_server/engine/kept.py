@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 from time import perf_counter_ns
-from typing import Any, Final
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..core.clock import iso, wall_ms
@@ -26,7 +26,6 @@ MOST_BYTES = 32 * 1024 * 1024  # of a log, and of a journal
 MOST_BYTES_IN_ALL = 256 * 1024 * 1024
 KEPT = 2_000  # requests, unless told otherwise
 LONGEST = 1_024  # characters of a path, and of a query, that are kept
-STAGES: Final = ("route", "auth", "validate", "rule", "respond")
 _MOST_WARNINGS = 50  # of one request
 
 
@@ -35,8 +34,6 @@ class Budget:
 
     `steps` counts what was recorded in the sandboxes whose logs share it.
     """
-
-    __slots__ = ("_members", "most", "steps", "used")
 
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
         self.most = most
@@ -62,8 +59,6 @@ class Budget:
 
 class Bounded(Queue[T]):
     """Items in order, of which the oldest are dropped when they take too many bytes."""
-
-    __slots__ = ("__weakref__", "budget")
 
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared with other sandboxes."""
@@ -106,8 +101,6 @@ class Log(Bounded[Step]):
     The oldest steps are dropped when there are too many; their effects stay. `writer` is given each
     step to store outside the process, and `stored` waits until that is done.
     """
-
-    __slots__ = ("_most", "number", "stored", "writer")
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` is how many steps are kept; 0 keeps none."""
@@ -277,10 +270,16 @@ class Trace:
 
     def stages(self) -> list[tuple[str, int]]:
         """The stages that it entered, each with its microseconds."""
-        begun = (self.began, self.auth_at, self.validate_at, self.rule_at, self.respond_at)
+        begun = {
+            "respond": self.respond_at,
+            "rule": self.rule_at,
+            "validate": self.validate_at,
+            "auth": self.auth_at,
+            "route": self.began,
+        }
         found = []
         end = self.began + self.micros * 1000
-        for name, at in zip(reversed(STAGES), reversed(begun), strict=True):
+        for name, at in begun.items():
             if at:
                 found.append((name, max(0, end - at) // 1000))
                 end = at
@@ -293,8 +292,6 @@ class Journal(Bounded[Trace]):
     A request counts with its path, query, headers and bodies. Those to the control surface have as
     many places again, so that they take none from the API.
     """
-
-    __slots__ = ("_cleared", "_controls", "_most", "appended", "keeps_bodies")
 
     def __init__(self, most: int, budget: Budget) -> None:
         """`most` requests are kept; 0 keeps no bodies, and as many requests as usual.

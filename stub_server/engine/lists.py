@@ -53,9 +53,6 @@ class Ends(NamedTuple):
         return Ends(self.after, self.before)
 
 
-UNCHANGED = Ends()
-
-
 def ends_of(before: Sequence[Any], after: Sequence[Any]) -> Ends:
     """How two lists differ after the stretch that they have in common, which is at the beginning of
     at least one.
@@ -78,8 +75,6 @@ class Queue(Generic[T]):
 
     `size` is how many bytes they keep alive.
     """
-
-    __slots__ = ("_items", "size")
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
@@ -173,8 +168,6 @@ class EventLog(Queue[Event]):
     `raised` counts all of them.
     """
 
-    __slots__ = ("raised",)
-
     def __init__(self) -> None:
         super().__init__()
         self.raised = 0
@@ -226,8 +219,6 @@ class Saved(NamedTuple):
 
 class Replies(Queue[Saved]):
     """The replies saved for Idempotency-Keys, in the order of their time."""
-
-    __slots__ = ("_found",)
 
     def __init__(self) -> None:
         super().__init__()

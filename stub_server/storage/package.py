@@ -26,8 +26,6 @@ _NOTE = (
     "Contains signing keys and saved replies: anyone who has this file can sign as this sandbox"
     " does."
 )
-Check = Callable[[str, Any], None]
-"""Is given the kind and the body of a line. Raises BadFile."""
 MISFITS = (LookupError, TypeError, ValueError, AttributeError, AssertionError, ArithmeticError)
 """What code raises that is given values which are not as it wrote them."""
 _NO_SECRETS = "Contains no keys and no saved replies: an import creates new keys."
@@ -98,7 +96,9 @@ def pack(
 
 
 def unpack(
-    data: bytes | bytearray, check: Check | None, expected: Collection[str] = (FORMAT, RECORDING)
+    data: bytes | bytearray,
+    check: Callable[[str, Any], None] | None,
+    expected: Collection[str] = (FORMAT, RECORDING),
 ) -> Iterator[tuple[str, Any]]:
     """The header and then the lines of a file as (kind, body).
 

@@ -139,7 +139,12 @@ class PostgresStore(Database):
             with closing(self.session()) as session:
                 self._begin(session, seed)
                 self._take_lease(session)
-                self.others = self._others(session)
+                rows = session.run(
+                    "select address, settings from processes where until > clock_timestamp()"
+                    " and id != ? order by id",  # the one that has run longest first
+                    self.holder,
+                )
+                self.others = [(address, orjson.loads(settings)) for address, settings in rows]
         except (psycopg.Error, Damage) as error:
             raise StoreError(f"{self.name}: it cannot be used ({one_line(error)}).") from None
         self._thread.start()
@@ -151,17 +156,6 @@ class PostgresStore(Database):
             if session.run("select to_regclass('settings')") == [(None,)]:
                 sql.begin(session, seed, COLUMNS, _OWN)
             self.secret, self.seed = sql.facts(session, self.name)
-
-    def _others(self, session: PostgresSession) -> list[tuple[str, Mapping[str, str]]]:
-        """The addresses of the other servers that run, and their settings, the one that has run
-        longest first.
-        """
-        rows = session.run(
-            "select address, settings from processes where until > clock_timestamp() and id != ?"
-            " order by id",
-            self.holder,
-        )
-        return [(address, orjson.loads(settings)) for address, settings in rows]
 
     def session(self) -> PostgresSession:
         return PostgresSession(self._url)

@@ -93,8 +93,6 @@ class Inbox(Bounded[Message]):
     are too many names.
     """
 
-    __slots__ = ("_boxes", "_number")
-
     def __init__(self, budget: Budget) -> None:
         """`budget` is shared with all that the sandboxes of a server keep."""
         super().__init__(budget)

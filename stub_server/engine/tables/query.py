@@ -17,20 +17,19 @@ from .table import REMEMBERED, Table
 # up to here records, each up to 30 kB, are opened and sorted; past it their keys are picked
 SORTED_OUTRIGHT = 256
 SORTED_BY_KEY = 4_000  # keys: up to here they are sorted, past it picked from all
-Condition = tuple[str, frozenset[Hashable]]
-"""The name of an index, a tag, a unique key or `id`, and the values of which a record has one."""
 
 
 @dataclass(slots=True)
 class Query:
     """What a list was asked for. `since` and `until` are ms, from inclusive to exclusive.
 
-    A record meets all `conditions`. `where` tests a record as it is stored, where no index knows;
-    `contains` maps a search text to what it must contain; `between` takes the values of a further
-    sort order from inclusive to exclusive (None is open).
+    A record meets all `conditions`: each is the name of an index, a tag, a unique key or `id`, and
+    the values of which a record has one. `where` tests a record as it is stored, where no index
+    knows; `contains` maps a search text to what it must contain; `between` takes the values of a
+    further sort order from inclusive to exclusive (None is open).
     """
 
-    conditions: list[Condition] = field(default_factory=list)
+    conditions: list[tuple[str, frozenset[Hashable]]] = field(default_factory=list)
     contains: dict[str, str] = field(default_factory=dict)
     where: Callable[[Record], bool] | None = None
     between: tuple[str, Any, Any] | None = None
