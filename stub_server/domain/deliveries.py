@@ -18,7 +18,7 @@ AUTOMATIC = "automatic"  # what causes an attempt
 MANUAL = "manual"
 TEST = "test"
 GONE = 410
-ASKS_FOR_TIME = frozenset((429, 503))  # the statuses whose Retry-After counts
+ASKS_FOR_TIME = (429, 503)  # the statuses whose Retry-After counts
 SCHEDULES: Mapping[str, tuple[int, ...]] = {
     # the example schedule of Standard Webhooks 1.0
     "standard": (

@@ -83,13 +83,14 @@ def check_idle(orders: int, subscriptions: int, late: Row | None) -> None:
             f"The project has {orders} paid or pending orders and {subscriptions} running"
             " subscriptions. Archive it instead."
         )
-        raise Conflict.at("projectId", message, "project_has_activity")
-    if late is not None:
+    elif late is not None:
         message = (
             f"The boleto of order {late['code']} can still be paid late. Archive the project"
             " instead."
         )
-        raise Conflict.at("projectId", message, "project_has_activity")
+    else:
+        return
+    raise Conflict.at("projectId", message, "project_has_activity")
 
 
 # -- plans
@@ -146,13 +147,15 @@ def check_unused(running: int, pending: int, late: Row | None) -> None:
 
     Or a `late` order, which has expired and can still be paid.
     """
-    advice = "To stop selling it, set its status to inactive."
     if running or pending:
         message = f"Running subscriptions of the plan: {running}; pending orders: {pending}."
-        raise Conflict(message, advice=advice, code="plan_in_use")
-    if late is not None:
+    elif late is not None:
         message = f"The boleto of order {late['code']} can still be paid late."
-        raise Conflict(message, advice=advice, code="plan_in_use")
+    else:
+        return
+    raise Conflict(
+        message, advice="To stop selling it, set its status to inactive.", code="plan_in_use"
+    )
 
 
 # -- products

@@ -26,20 +26,18 @@ MOST = 100
 CONFLICT = "fault_conflict"
 LONGEST_DELAY = 60_000  # ms
 MOST_ITEMS = 100  # of a list, that a rule looks at
-_OF_THE_ORIGIN = frozenset(
-    (
-        "set-cookie",
-        "clear-site-data",
-        "refresh",
-        "content-security-policy",
-        "x-content-type-options",
-        "nel",
-        "report-to",
-        "reporting-endpoints",
-        "strict-transport-security",
-        "alt-svc",
-    )
-)
+_OF_THE_ORIGIN = {
+    "set-cookie",
+    "clear-site-data",
+    "refresh",
+    "content-security-policy",
+    "x-content-type-options",
+    "nel",
+    "report-to",
+    "reporting-endpoints",
+    "strict-transport-security",
+    "alt-svc",
+}
 _OF_PROXIES = ("x-accel-", "x-sendfile")
 BEFORE = "before"
 AFTER = "after"

@@ -178,7 +178,7 @@ def dispute(draft: Draft, row: Row, amount: int | None, reason: str | None) -> R
     """
     legal(draft.lifecycle_of(row), row.status, "disputed")
     order = draft.move(payments.disputed(row, amount, reason, draft.now))
-    paid_for = _subscription_of(draft, row)
+    paid_for = draft.open("subscriptions", row["subscriptionId"])
     if paid_for is not None and draft.is_in(paid_for, "running"):
         draft.put(subscriptions.disputed(paid_for, row.id, draft.now))
     return order
@@ -204,15 +204,11 @@ def lose(draft: Draft, row: Row) -> Row:
     return order
 
 
-def _subscription_of(draft: Draft, order: Row) -> Row | None:
-    return draft.open("subscriptions", order["subscriptionId"])
-
-
 def _release(draft: Draft, order: Row) -> None:
     """After the last dispute of its orders, everything of a subscription is due later by the time
     of the disputes.
     """
-    row = _subscription_of(draft, order)
+    row = draft.open("subscriptions", order["subscriptionId"])
     if row is None or not subscriptions.has_dispute(row):
         return
     released = draft.put(subscriptions.released(row, order.id))

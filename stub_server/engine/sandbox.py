@@ -29,7 +29,7 @@ DEFAULT = "default"  # the sandbox that always exists
 SILENT = 1 << 63
 """As `held_before`: no delivery is sent, whatever its event."""
 PAUSE_AFTER = 16  # records changed
-CREATION = frozenset(("createdAt", "created_at", "updatedAt"))
+CREATION = {"createdAt", "created_at", "updatedAt"}
 """Members that say when a record was made, until it is changed."""
 
 Opened = tuple[str, Row | None, Row | None]

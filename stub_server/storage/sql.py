@@ -302,20 +302,15 @@ def _row_changed(session: Session, change: Change, holder: int) -> bool:
     kept = change.row
     if kept is None:
         return True
-    if change.before is None:
-        return entered(session, kept, holder)
+    if change.before is None:  # it is new, unless its name is taken
+        row = (*kept, sum_of(*kept), holder)
+        places = ", ".join("?" * len(row))
+        # no values
+        insert = f"insert into sandboxes ({_ROW}, sum, holder) values ({places})"  # noqa: S608
+        return bool(session.run(f"{insert} on conflict do nothing returning id", *row))
     # no values
     update = f"update sandboxes set {_SET} where id = ? and newest = ? and holder = ? returning id"  # noqa: S608
     return bool(session.run(update, *kept[1:], sum_of(*kept), change.number, change.before, holder))
-
-
-def entered(session: Session, kept: Kept, holder: int) -> bool:
-    """Add a sandbox; False where its name is taken."""
-    row = (*kept, sum_of(*kept), holder)
-    places = ", ".join("?" * len(row))
-    # no values
-    insert = f"insert into sandboxes ({_ROW}, sum, holder) values ({places})"  # noqa: S608
-    return bool(session.run(f"{insert} on conflict do nothing returning id", *row))
 
 
 def probe() -> Statement:

@@ -128,12 +128,7 @@ def _of_customer(row: Row) -> Body:
     numbers = unmasked("\0".join((row["document"], *phones)))
     name = _folded(row["name"])
     text = f"{numbers}{NUMBERS_END}{_folded(row['email'])}\0{name}"
-    return {"name": name, "search": text, "metadata": _entries(row["metadata"])}
-
-
-def _entries(metadata: Body) -> tuple[tuple[str, str], ...] | None:
-    """The entries of a free map; None without any."""
-    return tuple(metadata.items()) or None
+    return {"name": name, "search": text, "metadata": tuple(row["metadata"].items()) or None}
 
 
 def _described(row: Row) -> Body:
@@ -168,7 +163,7 @@ def _of_order(payable: Collection[str], kept: Collection[str], row: Row) -> Body
     return {
         "totalAmount": cents(row["totalAmount"]),
         "search": _buyer_and_code(row),
-        "metadata": _entries(hidden["metadata"]),
+        "metadata": tuple(hidden["metadata"].items()) or None,
         "gross": (project, "", paid),
         "refunded": (project, "", refunded),
         "plan_net": (plan, "", paid - refunded),
