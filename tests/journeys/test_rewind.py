@@ -122,25 +122,6 @@ def test_the_past_is_not_sent_again_and_what_is_new_is(
     assert sent + 2 == len(receiver.requests)
 
 
-def test_saved_replies_return_with_the_state(api: httpx2.Client, control: httpx2.Client) -> None:
-    """A key that was used after the step is free again, one from before replays."""
-    bodies = [customer_body(), customer_body()]
-
-    def ask(number: int) -> httpx2.Response:
-        return api.post(
-            "/v2/customers", json=bodies[number], headers={"Idempotency-Key": f"key-{number}"}
-        )
-
-    first = ask(0)
-    step = step_of(control)
-    second = ask(1)
-    rewind(control, to_step=step)
-    assert first.content == ask(0).content
-    again = ask(1)
-    assert "idempotent-replayed" not in again.headers
-    assert created(second)["customer"]["id"] != created(again)["customer"]["id"]
-
-
 def test_the_reply_to_a_key_that_was_used_again_returns(
     api: httpx2.Client, control: httpx2.Client, make_plan: Maker
 ) -> None:

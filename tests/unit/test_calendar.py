@@ -48,12 +48,6 @@ def test_a_period_beyond_the_year_9999_is_an_overflow(interval: str, count: int)
         calendar.add_interval(ms("9999-12-31T00:00:00Z"), interval, count, 1)
 
 
-def test_the_last_month_that_can_be_shown_is_reached() -> None:
-    assert calendar.add_interval(ms("9999-11-30T00:00:00Z"), "month", 1, 1) == ms(
-        "9999-12-30T00:00:00Z"
-    )
-
-
 def test_banks_are_open_on_the_days_of_their_own_calendar() -> None:
     """From the year of the newest holiday to the end of the century."""
     first = date(2024, 1, 1)
