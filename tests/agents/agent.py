@@ -20,7 +20,9 @@ class Agent:
     """One session. It counts its calls, and the bytes of the results."""
 
     def __init__(self, client: Client) -> None:
-        self.client, self.calls, self.bytes = client, 0, 0
+        self.client = client
+        self.calls = 0
+        self.bytes = 0
 
     async def __call__(self, tool: str, **arguments: Any) -> CallToolResult:
         """Call a tool. Every result is short, but one of which all was asked for."""

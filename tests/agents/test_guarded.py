@@ -184,7 +184,8 @@ def test_the_endpoint_is_closed_as_the_controls_are(serve: Serve) -> None:
         "Mcp_Protocol_Version": "2025-11-25",
     }
     assert 403 == _post(url, _LIST, **session).status_code
-    admin, sandboxes = {"X-Sandbox-Admin-Key": KEY}, f"{live.url}/_sandbox/sandboxes"
+    admin = {"X-Sandbox-Admin-Key": KEY}
+    sandboxes = f"{live.url}/_sandbox/sandboxes"
     names = set()
     for _ in range(2):  # what was deleted is made anew, by another name
         begun = _post(url, _LIST, Authorization=f"Bearer {KEY}", **session).json()["result"][
@@ -275,7 +276,8 @@ def test_a_client_that_leaves_before_its_body_has_come_is_no_defect(
 def test_at_the_limit_the_session_longest_unused_ends(serve: Serve, place: str, most: int) -> None:
     """Also where many begin at once."""
     url = f"{serve(seed=64, scenario='empty').url}{place}/_sandbox/mcp"
-    first, second = _session(_post(url, _initialize())), _session(_post(url, _initialize()))
+    first = _session(_post(url, _initialize()))
+    second = _session(_post(url, _initialize()))
     assert 200 == _post(url, _LIST, **first).status_code
     with ThreadPoolExecutor(20) as callers:
         opened = [*callers.map(lambda _: _post(url, _initialize()), range(most - 1))]
@@ -288,7 +290,8 @@ def test_at_the_limit_the_session_longest_unused_ends(serve: Serve, place: str, 
 @pytest.mark.promise("agent-sessions")
 def test_a_sandbox_at_its_limit_ends_no_session_of_others(serve: Serve) -> None:
     url = serve(seed=66, scenario="empty").url
-    others, greedy = f"{url}/_sandbox/mcp", f"{url}/s/greedy/_sandbox/mcp"
+    others = f"{url}/_sandbox/mcp"
+    greedy = f"{url}/s/greedy/_sandbox/mcp"
     longest_unused = _session(_post(others, _initialize()))
     with ThreadPoolExecutor(20) as callers:
         opened = [*callers.map(lambda place: _post(place, _initialize()), [others] * 55)]

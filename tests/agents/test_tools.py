@@ -81,7 +81,8 @@ async def receive(agent: Agent) -> None:
     assert url in text_of(made)
     assert (number, "whsec_" in shown, "whsec_" in text_of(made)) == (1, True, True)
     assert _TOKEN.search(text_of(made)) is None
-    webhook, effects = facts_of(made)["webhook"]["id"], "http://127.0.0.1:9/processed"
+    webhook = facts_of(made)["webhook"]["id"]
+    effects = "http://127.0.0.1:9/processed"
     certified = await agent("webhooks", action="certify", webhookId=webhook, effects=effects)
     assert facts_of(certified)["certificate"]["passed"] is False, "an inbox verifies nothing"
     assert "\nsignature: failed, as " in text_of(certified)

@@ -15,11 +15,9 @@ def main(folder: str, token: str, project: str, plan_id: str) -> dict[str, Any]:
     sys.path.insert(0, folder)
     made: Any = importlib.import_module("openapi_client")
     with made.ApiClient(made.Configuration(access_token=token)) as client:
-        customers, orders, plans = (
-            made.CustomersApi(client),
-            made.OrdersApi(client),
-            made.PlansApi(client),
-        )
+        customers = made.CustomersApi(client)
+        orders = made.OrdersApi(client)
+        plans = made.PlansApi(client)
         plan = plans.get_plan(plan_id).plan
         listed = plans.list_plans(project_id=project, limit=100).plans
         person = {

@@ -85,7 +85,8 @@ def ran(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
 def test_a_client_of_the_page_places_one_order_whatever_happens_to_its_answers(
     live: Live, sandbox_name: str, tmp_path: Path, language: Callable[[Path], Place]
 ) -> None:
-    base, place = f"{live.url}/s/{sandbox_name}", language(tmp_path)
+    base = f"{live.url}/s/{sandbox_name}"
+    place = language(tmp_path)
     with httpx2.Client(base_url=base, verify=NO_TLS, timeout=30) as client:
         me = client.get("/_sandbox/credentials").json()
         order = ORDER | {name: me["sample"][name] for name in ("projectId", "planId")}

@@ -109,7 +109,8 @@ def conforms() -> bool:
     with server(now="") as url:  # verify compares how far the clocks go on
         outcome = verify(url, "--report=text")
     wrong = departed(outcome)
-    sent, reached = outcome.report.get("requests"), outcome.report.get("coverage")
+    sent = outcome.report.get("requests")
+    reached = outcome.report.get("coverage")
     line = (
         f"verify: no divergence in {sent} requests, which reached {reached} %, in"
         f" {outcome.seconds:.0f} s."

@@ -138,7 +138,8 @@ class Controls:
         """
         if operation != "advanceClock" or not isinstance(body, Mapping):
             return
-        days, months = body.get("days", 0), body.get("months", 0)
+        days = body.get("days", 0)
+        months = body.get("months", 0)
         if isinstance(days, int) and isinstance(months, int) and 365 < days + 30 * months < 3650:
             self._done("POST", "reset", json={"scenario": "empty"})
 
@@ -210,7 +211,8 @@ class Controls:
     def _records(self, table: str, status: str) -> list[Json]:
         """Those of a project that sells come first: nothing is renewed of a suspended one."""
         own = self._done("GET", "credentials").json()
-        sells, bearer = own["sample"]["projectId"], {"Authorization": f"Bearer {own['jwt']}"}
+        sells = own["sample"]["projectId"]
+        bearer = {"Authorization": f"Bearer {own['jwt']}"}
         query: dict[str, str | int] = {"status": status, "limit": 100}
         answer = self._http.get(f"/s/{FORK}/v2/{table}", params=query, headers=bearer)
         found: list[Json] = answer.raise_for_status().json()[table]

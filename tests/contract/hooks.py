@@ -59,7 +59,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     """
     if case.meta is None:
         return
-    name, phase = name_of(case), case.meta.phase.name.value
+    name = name_of(case)
+    phase = case.meta.phase.name.value
     is_first = controls.begin(sandbox_hooks.Fork.forks)
     controls.prepare(name)
     if name == "deleteSandbox" and case.path_parameters.get("sandboxName") == FORK:
@@ -69,7 +70,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         case.query = query
     if case.meta.generation.mode.value != "positive":
         return
-    path, body = case.path_parameters, case.body
+    path = case.path_parameters
+    body = case.body
     if phase == "coverage":
         # Of some operations this phase sends a request or two: were ids spared for the 404, nothing
         # would get through.

@@ -63,7 +63,8 @@ class Reach:
         case = entry["value"]
         operation = f"{case['method']} {case['path']}"
         self.all.setdefault(operation, Counter())[status] += 1
-        meta, link = case.get("meta"), entry.get("transition")
+        meta = case.get("meta")
+        link = entry.get("transition")
         # A probe that takes the credential away, or has one that may do nothing, is made from a
         # valid request.
         if (
@@ -126,7 +127,8 @@ def table(contract: Json, reach: Reach) -> str:
     """A line for each operation: how its valid requests were answered, and a documented conflict
     that nobody saw.
     """
-    names, excused = [name for name, _ in operations(contract)], unreached(contract)
+    names = [name for name, _ in operations(contract)]
+    excused = unreached(contract)
     width = max(map(len, names))
     rows = [f"{'':{width}} accepted   of   %  never seen"]
     for name, operation in operations(contract):

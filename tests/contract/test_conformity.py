@@ -178,7 +178,8 @@ def test_all_mistakes_of_all_overlays_are_told_at_once(tmp_path: Path) -> None:
 
     Where it can be told, a mistake has the line that brought it.
     """
-    one, two = overlay(tmp_path, removed(PAID), "one.yaml"), overlay(tmp_path, LATE, "two.yaml")
+    one = overlay(tmp_path, removed(PAID), "one.yaml")
+    two = overlay(tmp_path, LATE, "two.yaml")
     with pytest.raises(ContractError) as caught:
         contracts([one, two])
     told = str(caught.value).splitlines()

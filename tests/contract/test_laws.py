@@ -16,7 +16,8 @@ from ..support.contract import document
 from ..support.laws import every
 
 ENTRIES = ("openapi.yaml", "sandbox.yaml")
-API, CONTROL = document("openapi.yaml"), document("sandbox.yaml")
+API = document("openapi.yaml")
+CONTROL = document("sandbox.yaml")
 OPERATIONS = {
     (entry, name): op for entry in ENTRIES for name, op in document(entry).operations.items()
 }

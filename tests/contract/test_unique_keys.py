@@ -18,7 +18,8 @@ from ..support.make import customer_body, make_plan, make_project, order_body
 from ..support.overlays import merchant_of, overlay, removed, updated
 
 SCHEMAS = "$.components.schemas"
-PLAN, CUSTOMER = f"{SCHEMAS}.Plan['x-unique']", f"{SCHEMAS}.Customer['x-unique']"
+PLAN = f"{SCHEMAS}.Plan['x-unique']"
+CUSTOMER = f"{SCHEMAS}.Customer['x-unique']"
 CODE = "duplicate_email"
 NEW_CODE = (
     updated(f"{SCHEMAS}.ErrorCode.enum", f"[{CODE}]")

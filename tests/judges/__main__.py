@@ -41,10 +41,8 @@ def lint(bin_: Path, folder: Path, url: str) -> Finding:
     for kind, name in _contracts(folder, url):
         options = (f"--config={HERE / 'redocly.yaml'}", f"--max-problems={_MANY}")
         for problem in _linted(bin_ / "redocly", folder, name, *options)["problems"]:
-            rule, place = (
-                problem["ruleId"],
-                problem["location"][0].get("pointer", "").removeprefix("#"),
-            )
+            rule = problem["ruleId"]
+            place = problem["location"][0].get("pointer", "").removeprefix("#")
             of_kind = [
                 entry for entry in listed if entry["rule"] == rule and entry.get("of", kind) == kind
             ]

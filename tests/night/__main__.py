@@ -150,7 +150,8 @@ def main(names: Sequence[str]) -> None:
     one failed.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
-    began, ran = datetime.now(UTC), list[Ran]()
+    began = datetime.now(UTC)
+    ran = list[Ran]()
     for part in PARTS:
         if names and part.name not in names:
             continue

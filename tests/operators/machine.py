@@ -75,8 +75,11 @@ class Machine:
     """What is below the folder; `run` runs a block of the page in a shell of root."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.checkout = folder, folder / "checkout"
-        self.port, self.tls, self.prometheus = free_port(), free_port(), free_port()
+        self.folder = folder
+        self.checkout = folder / "checkout"
+        self.port = free_port()
+        self.tls = free_port()
+        self.prometheus = free_port()
         self.variables: dict[str, str] = {}
         for name in (
             "opt",
@@ -124,7 +127,8 @@ class Machine:
         """systemctl, nginx with Debian's file, Prometheus at a free port, and the name in
         place of DNS.
         """
-        folder, units = self.folder, self.folder / "etc" / "systemd" / "system"
+        folder = self.folder
+        units = self.folder / "etc" / "systemd" / "system"
         self._script("systemctl", SYSTEMCTL.format(python=sys.executable, root=str(folder)))
         nginx = shutil.which("nginx", path=PATH)
         (folder / "temporary").mkdir()

@@ -31,7 +31,8 @@ class Front:
     """A proxy that serves TLS for `sandbox.example.com` on a port of this machine."""
 
     def __init__(self, port: int, authority: Path) -> None:
-        self.port, self.url = port, f"https://{NAME}:{port}"
+        self.port = port
+        self.url = f"https://{NAME}:{port}"
         self._context = ssl.create_default_context(cafile=str(authority))
 
     def client(self, address: str = "127.0.0.1", **headers: str) -> httpx2.Client:

@@ -51,7 +51,8 @@ def writing(server: Process, made: list[str]) -> Iterator[None]:
 
 @pytest.mark.promise("store-of-its-owner")
 def test_a_backup_under_writes_has_all_that_was_answered_before_it(tmp_path: Path) -> None:
-    folder, made = tmp_path / "store", list[str]()
+    folder = tmp_path / "store"
+    made = list[str]()
     with Process("--store", str(folder), "--scenario", "empty") as server:
         with server.control("team") as control:
             token = control.get("/credentials").json()["jwt"]

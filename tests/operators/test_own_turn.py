@@ -17,7 +17,8 @@ from ..support.processes import Process
 
 pytestmark = pytest.mark.check
 MANY = 12
-AT_ONCE, ROUNDS = 60, 40
+AT_ONCE = 60
+ROUNDS = 40
 Call = Callable[[httpx2.Client, int], httpx2.Response]
 CALLS: dict[str, Call] = {
     "reset": lambda control, number: control.post("/reset", json={"seed": number}),
@@ -39,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     [("reset", "reset"), ("export", "export"), ("export", "snapshot"), ("snapshot", "snapshot")],
 )
 def test_many_of_one_sandbox_delay_no_other(server: Process, many: str, own: str) -> None:
-    done: list[int] = []
+    done = []
 
     def call(number: int) -> None:
         with server.control("many") as control:
@@ -68,7 +69,8 @@ def test_others_are_served_between_two_restores_of_one_sandbox() -> None:
     """Each is short; all that came together were done in one turn of the loop."""
     head = b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
     restore = b"POST /s/many/_sandbox/snapshots/one/restore" + head
-    between, done = list[int](), 0
+    between = list[int]()
+    done = 0
     with Process() as server, ExitStack() as stack:
         with server.control("many") as control:
             control.get("/credentials").raise_for_status()

@@ -158,12 +158,11 @@ class Load:
     """
 
     def __init__(self, front: Front, tokens: dict[str, str]) -> None:
-        self.front, self.tokens = front, tokens
-        self.statuses, self.made, self._done = (
-            Counter[int](),
-            dict[str, list[str]](),
-            threading.Event(),
-        )
+        self.front = front
+        self.tokens = tokens
+        self.statuses = Counter[int]()
+        self.made = dict[str, list[str]]()
+        self._done = threading.Event()
         self._threads = [threading.Thread(target=self._work, args=(path,)) for path in tokens]
 
     def __enter__(self) -> "Load":

@@ -45,7 +45,8 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 def test_the_page_is_followed_from_the_installation_to_the_leaver(
     machine: Machine, request: pytest.FixtureRequest
 ) -> None:
-    said, is_night = dict[str, list[str]](), request.config.getoption("--night")
+    said = dict[str, list[str]]()
+    is_night = request.config.getoption("--night")
     for heading, block in sections():
         if heading in ("Install", "Upgrade") and not is_night:  # they take a minute each
             block = block.replace("python3 -m venv", "mkdir -p")

@@ -141,7 +141,9 @@ class OfOperation:
     """
 
     def __init__(self, document: Document, operation: Operation, full: str) -> None:
-        self._document, self._operation, self._full = document, operation, full
+        self._document = document
+        self._operation = operation
+        self._full = full
         self._random = random.Random(f"{SEED}/{operation.id}")
         self._ids = {
             p.name: self._id(document.resolve(p.schema))
@@ -414,7 +416,7 @@ def drawn(contract: dict[str, Any], full: str) -> Iterator[Request]:
 
 
 def _cases(strategy: Any) -> list[Any]:
-    found: list[Any] = []
+    found = []
 
     @settings(
         max_examples=DRAWN,

@@ -41,7 +41,7 @@ class Ours:
 
     def __init__(self, settings: Settings) -> None:
         self.app = create_app(settings)
-        layers: list[Any] = []
+        layers = []
         for layer in self.app.middlewares:
             layers.append(layer)
             if layer is Routing:

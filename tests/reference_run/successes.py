@@ -27,7 +27,7 @@ def noted_successes(module: str) -> Iterator[list[Answer]]:
     """The answers of the API that clients get in the block, and which its contract
     calls successes.
     """
-    found: dict[Any, Answer] = {}
+    found = {}
     sending = httpx2.Client.send
 
     def sent(client: httpx2.Client, request: httpx2.Request, **options: Any) -> httpx2.Response:

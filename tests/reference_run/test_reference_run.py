@@ -56,7 +56,8 @@ async def _prepared(ours: Ours) -> tuple[dict[str, Any], dict[str, str]]:
     every = " ".join(
         sorted({scope for operation in operations for scope in operation.get("x-scopes", ())})
     )
-    tokens, private = {made["jwt"]: every, few: "orders:read"}, {made["private_key"]: every}
+    tokens = {made["jwt"]: every, few: "orders:read"}
+    private = {made["private_key"]: every}
     public = {made["public_key"]: ""}
     stock.SCOPES_OF.update(
         jwt=tokens, bearer=tokens | private, publicBearer=tokens | private | public

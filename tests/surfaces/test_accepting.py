@@ -13,7 +13,9 @@ from ..support.wire import connect
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 
-BUSY, DEPTH, NEW = 20, 50, 100
+BUSY = 20
+DEPTH = 50
+NEW = 100
 HEALTH = b"GET /_sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 

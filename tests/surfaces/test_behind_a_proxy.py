@@ -18,7 +18,8 @@ from .conftest import door_to
 
 pytestmark = pytest.mark.check
 CLIENT: Header = ("X-Forwarded-For", "203.0.113.5")
-NAMED, OTHER = "10.0.0.5, 127.0.0.0/8", "10.0.0.5"
+NAMED = "10.0.0.5, 127.0.0.0/8"
+OTHER = "10.0.0.5"
 
 
 def limited_key(door: Door) -> str:

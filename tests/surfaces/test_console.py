@@ -72,7 +72,7 @@ def test_what_a_page_asks_leaves_no_trace(
 ) -> None:
     """Neither in the journal nor in the terminal; and no fault rule or rate limit meets it."""
     control.post("/faults", json={"then": {"status": 503}})
-    seen: list[str] = []
+    seen = []
 
     def listen(trace: object) -> None:
         seen.append(str(getattr(trace, "path", "")))

@@ -357,7 +357,8 @@ def test_the_first_and_the_last_instant_are_shown_in_every_zone(
     console: Console, api: httpx2.Client, credentials: Json
 ) -> None:
     """In Brasília they would be in the years 0 and 10000."""
-    first, last = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59"
+    first = "0001-01-01T00:00:00Z"
+    last = "9999-12-31T23:59:59"
     token = {"Authorization": f"Bearer {credentials['jwt']}"}
     body = {"name": "Old", "scopes": ["orders:read"], "expires_at": first}
     key = api.post("/api-keys", json=body, headers=token).json()["api_key"]

@@ -8,7 +8,8 @@ from ..support.console import Console, Page
 from ..support.live import NO_TLS
 from ..support.make import Json
 
-PAGE, ASSUMPTIONS = "/console/keys", "/console/assumptions"
+PAGE = "/console/keys"
+ASSUMPTIONS = "/console/assumptions"
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
 
 

@@ -140,7 +140,8 @@ def test_a_page_costs_what_its_controls_cost(large: Measured, browser: Page) -> 
     for path in paths(large):
         show(browser, base + path)
         html = door.ask("GET", path, headers=HTML).body.decode()
-        ask, owns = partial(door.ask, "GET", path, headers=HTML), []
+        ask = partial(door.ask, "GET", path, headers=HTML)
+        owns = []
         for _ in range(3):
             before = of_controls(large)
             page = heart.cost_of(ask)

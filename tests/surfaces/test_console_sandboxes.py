@@ -234,7 +234,8 @@ def test_a_large_file_is_read(console: Console, api: httpx2.Client) -> None:
     assert "was refused with 422" in upload(console, b"x" * 3_000_000).text
     page = console.open("/console/requests")
     form = page.form("Forget all")
-    address, headers = urljoin(page.url, form.action), {"Origin": console.origin}
+    address = urljoin(page.url, form.action)
+    headers = {"Origin": console.origin}
     answer = console.http.post(
         address, data=form.values | {"more": "x" * 1_100_000}, headers=headers
     )

@@ -47,7 +47,8 @@ def paths(
     control: httpx2.Client, api: httpx2.Client, make_order: Maker, make_customer: Maker
 ) -> list[str]:
     """Every action, with ids of records that are there."""
-    order, customer = make_order(), make_customer()
+    order = make_order()
+    customer = make_customer()
     inbox = str(control.base_url).rstrip("/") + "/inbox/shop"
     hook = api.post("/v2/webhooks", json={"url": inbox, "events": ["*"]}).json()["webhook"]["id"]
     api.post(f"/v2/webhooks/{hook}/test").raise_for_status()
@@ -124,7 +125,8 @@ def test_no_action_is_done_by_a_strange_form(
         (console.origin, {"token": "é"}),
         (console.origin, {"token": other}),
     ]
-    before, values = seen(control), filled(sandbox_name)
+    before = seen(control)
+    values = filled(sandbox_name)
     assert len(paths) > 40
     for path in paths:
         for origin, token in strange:
@@ -139,7 +141,8 @@ def test_the_form_of_a_payer_is_of_its_order(
     console: Console, make_order: Maker, move: str
 ) -> None:
     """Not even the form of another order's page acts on an order."""
-    mine, others = make_order(), make_order()
+    mine = make_order()
+    others = make_order()
     forms: dict[str, Form] = {
         order["id"]: console.open(f"/pay/{order['id']}").forms[0] for order in (mine, others)
     }

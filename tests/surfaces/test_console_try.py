@@ -24,7 +24,8 @@ pytestmark = pytest.mark.check
 
 KEY = "not-for-everybody"
 HOSTILE = '"><script>alert(1)</script>\u202e\U0001f984\x00'
-API, CONTROL = document(), document("sandbox.yaml")
+API = document()
+CONTROL = document("sandbox.yaml")
 
 
 def test_the_page_of_an_operation_sends_its_example(console: Console, credentials: Json) -> None:

@@ -59,7 +59,8 @@ def test_an_event_names_its_cause_and_leads_to_it(
     make_customer: Maker,
     make_order: Maker,
 ) -> None:
-    customer, order = make_customer(), make_order()
+    customer = make_customer()
+    order = make_order()
     control.post(f"/orders/{order['id']}/pay")
     page = console.open("/console/events")
     assert "order.paid order" in page.text
@@ -123,7 +124,8 @@ def test_a_key_is_shown_once_and_the_code_beside_it_verifies(
     assert message["verified"]
     webhook = console.open(f"/console/webhooks/{message['webhookId']}")
     assert key not in webhook.response.text
-    headers, body = message["headers"], message["body"].encode()
+    headers = message["headers"]
+    body = message["body"].encode()
     monkeypatch.setenv("SIGNING_KEY", key)
     known: dict[str, Any] = {}
     exec(code_of(webhook, "def is_genuine"), known)  # noqa: S102 - the page's own code

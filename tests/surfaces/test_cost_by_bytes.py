@@ -205,7 +205,8 @@ def expected_text(door: Door, text: bytes) -> Send:
     patterns are remembered.
     """
     door.ask("POST", "/v2/customers", b'{"name":"Ana"}')
-    wanted, number = text.decode(errors="replace"), count()
+    wanted = text.decode(errors="replace")
+    number = count()
 
     def send() -> Answer:
         expected = {"request": {"body": {"name": f"{next(number)}{wanted}"}}}

@@ -148,7 +148,8 @@ def test_the_one_that_is_idle_longest_makes_room(small: Live) -> None:
 
 
 def test_when_every_connection_is_being_answered_the_next_is_503() -> None:
-    release, asked = threading.Event(), threading.Semaphore(0)
+    release = threading.Event()
+    asked = threading.Semaphore(0)
 
     async def holding(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":

@@ -32,7 +32,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
     """Every command of a page's console blocks with the answer that is shown, which
     may be empty.
     """
-    found: list[tuple[str, str]] = []
+    found = []
     for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
         for line in block.splitlines():
             if line.startswith("$ "):

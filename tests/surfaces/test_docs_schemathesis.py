@@ -74,7 +74,8 @@ def test_the_readme_s_command_passes_without_a_file_and_is_refused_nowhere_for_i
     found = {operation["operationId"]: name for name, operation in operations(document().raw)}
     assert found.keys() == document().operations.keys()
     asked = chosen(most, found)
-    report, reach = tmp_path / "events.ndjson", Reach()
+    report = tmp_path / "events.ndjson"
+    reach = Reach()
     with server() as url:
         options = f"--mode={mode} --phases={phases} --report=ndjson --report-ndjson-path={report}"
         options = " ".join([options, *including(asked)])

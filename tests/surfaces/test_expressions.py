@@ -29,14 +29,16 @@ _FUNCTIONS = frozenset(
     ("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
 )
 _WAYS = frozenset(("match", "fullmatch", "search"))
-LONG, TIMES = 1_500, 4  # characters of a text, and how many times as long the next one is
+LONG = 1_500  # characters of a text, and how many times as long the next one is
+TIMES = 4
 QUICK = 0.0005  # seconds of CPU time; what takes longer is tried with a longer text
 SHORT = {**dict.fromkeys(range(16, 44, 4), 0.005), 300: 0.010}
 """Characters of texts that come before, and what these may take: a longer one might never end."""
 MOST_GROWTH = 2.5 * TIMES
 _ALWAYS = 'aA0 .-/:"\\!@é'
 _ENDS = ("", "\0", " ", "a")
-_MOST_LETTERS, _MOST_CUTS = 20, 6
+_MOST_LETTERS = 20
+_MOST_CUTS = 6
 
 
 class Expression(NamedTuple):
@@ -84,7 +86,8 @@ class _Finder(ast.NodeVisitor):
         self._under(ast.unparse(node.targets[0]), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        before, self._way = self._way, node.attr
+        before = self._way
+        self._way = node.attr
         self.generic_visit(node)
         self._way = before
 
@@ -100,7 +103,8 @@ class _Finder(ast.NodeVisitor):
             name = f"{self.path.as_posix()} {self._within[0] if self._within else ''}".strip()
             way = way if way in _WAYS else "finditer"
             self.found.append(Expression(name, self.module, node.args[0], flags, way))
-        before, self._way = self._way, ""
+        before = self._way
+        self._way = ""
         self.generic_visit(node)
         self._way = before
 
@@ -113,7 +117,7 @@ class _Finder(ast.NodeVisitor):
 @cache
 def expressions() -> dict[str, Expression]:
     """All of the package; the second one of a name has a number."""
-    found: dict[str, Expression] = {}
+    found = {}
     numbers: Counter[str] = Counter()
     for file in sorted(PACKAGE.rglob("*.py")):
         finder = _Finder(file)
@@ -141,7 +145,9 @@ class Judge:
 
     def __init__(self, pattern: re.Pattern[Any], way: str, sample: str) -> None:
         """`sample` is a text that it accepts."""
-        self._pattern, self._way, self._sample = pattern, way, sample
+        self._pattern = pattern
+        self._way = way
+        self._sample = sample
 
     @property
     def accepts_sample(self) -> bool:
@@ -156,7 +162,8 @@ class Judge:
                 yield start, piece
 
     def _attacks(self) -> Iterator[tuple[str, str]]:
-        sample, letters = self._sample, self._letters
+        sample = self._sample
+        letters = self._letters
         cuts = sorted({len(sample) * number // _MOST_CUTS for number in range(_MOST_CUTS + 1)})
         parts = {sample[i:j] for i in cuts for j in cuts if i < j}
         pairs = ["".join(pair) for pair in product(letters, repeat=2) if pair[0] != pair[1]]

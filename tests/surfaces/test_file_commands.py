@@ -33,7 +33,8 @@ def test_a_sandbox_is_written_to_a_file_and_read_from_it(
 @pytest.mark.parametrize("verb", [("export",), ("record",), ("requests", "har")])
 def test_a_file_is_its_owners_alone(to: list[str], verb: tuple[str, ...], tmp_path: Path) -> None:
     """One that was there before and open to others, too."""
-    old, new = tmp_path / "old", tmp_path / "new"
+    old = tmp_path / "old"
+    new = tmp_path / "new"
     old.write_bytes(b"")
     old.chmod(0o644)
     for file in (old, new):

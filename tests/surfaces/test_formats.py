@@ -115,7 +115,8 @@ def test_a_date_time_is_taken_and_shown_in_utc(door: Door, instant: str) -> None
     assert (24, "Z") == (len(shown), shown[-1])
 
 
-FIRST, LAST = "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
+FIRST = "0001-01-01T00:00:00.000Z"
+LAST = "9999-12-31T23:59:59.999Z"
 
 
 @pytest.mark.parametrize(

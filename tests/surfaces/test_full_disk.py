@@ -35,7 +35,8 @@ def refused(answer: httpx2.Response) -> None:
 
 def left(folder: Path) -> tuple[int, int]:
     """How many sandboxes and states a store has, once those that were deleted are gone."""
-    until, counts = monotonic() + 5, (0, 0)
+    until = monotonic() + 5
+    counts = (0, 0)
     with closing(sqlite3.connect(folder / sqlite.DATABASE)) as database:
         while monotonic() < until:
             (counts,) = database.execute(
@@ -61,7 +62,8 @@ def test_changes_are_refused_and_not_done_and_reads_go_on(tmp_path: Path) -> Non
         created(control.post("/sandboxes", json={"name": "there"}))
         created(control.post("/snapshots", json={"name": "kept"}))
         file = exported(control)
-        before, body = exported(control), customer_body()
+        before = exported(control)
+        body = customer_body()
         disk.fill()
         changes: tuple[Callable[[], httpx2.Response], ...] = (
             lambda: api.post("/v2/customers", json=body),
@@ -120,7 +122,9 @@ def test_a_store_is_written_again_while_long_work_on_it_goes_on(
 ) -> None:
     """Such as writing a large snapshot: who waits for that, waits alone."""
     monkeypatch.setattr(sqlite, "BUSY", 0.5)
-    writing, may_end, write_state = Event(), Event(), sql.write_state
+    writing = Event()
+    may_end = Event()
+    write_state = sql.write_state
 
     def slowly(*given: Any) -> KeptState:
         writing.set()

@@ -134,7 +134,8 @@ def told_at_start(server: Live) -> str:
 @contextmanager
 def ended(sandbox: Sandbox, order: Json) -> Iterator[None]:
     """What a sandbox gave before is worth nothing afterwards, and what it gives then is."""
-    before, address = given(sandbox), pay_url(sandbox, order)
+    before = given(sandbox)
+    address = pay_url(sandbox, order)
     made = api_key(sandbox, before["jwt"])
     assert [200, 200, 200] == [*statuses(sandbox, before), status(sandbox.url, made)]
     assert opens(sandbox, before["control_key"])
@@ -177,7 +178,8 @@ def test_a_rotation_ends_what_was_given_at_once(guarded: Server) -> None:
         order = sandbox.order()
         with ended(sandbox, order):
             told = rotate(sandbox)
-            now, shown = given(sandbox), told["sandbox"]["credentials"]
+            now = given(sandbox)
+            shown = told["sandbox"]["credentials"]
             assert now | {"jwt": shown["jwt"]} == shown  # a token says in which second it was given
         assert 200 == page(pay_url(sandbox, order))
         assert (1, False, ["Minha"]) == (
@@ -276,7 +278,8 @@ def test_who_waits_is_not_told_the_credentials_of_the_next_generation(
     guarded: Server, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     """A rewind shows the sandbox, an explanation a call that works: both with what opens it."""
-    begun, rotated = Event(), Event()
+    begun = Event()
+    rotated = Event()
 
     def waiting(*arguments: Any) -> Sliced[Any]:
         begun.set()
@@ -324,7 +327,9 @@ def test_a_stream_that_is_read_after_a_rotation_ends(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client may begin to read half a minute after its key was checked."""
-    begun, rotated, follow = Event(), Event(), sandbox_stream.Place.followed
+    begun = Event()
+    rotated = Event()
+    follow = sandbox_stream.Place.followed
 
     async def waiting(*arguments: Any) -> AsyncGenerator[bytes, None]:
         begun.set()
@@ -369,7 +374,8 @@ def test_nothing_that_goes_back_brings_a_generation_back(guarded: Server) -> Non
     credentials alone.
     """
     with guarded.sandbox("back") as sandbox:
-        order, control = sandbox.order(), sandbox.control
+        order = sandbox.order()
+        control = sandbox.control
         control.post("/snapshots", json={"name": "before"})
         step = control.get("/sandboxes/back").json()["sandbox"]["step"]
         file = exported(control, history=True)
@@ -440,7 +446,8 @@ def test_a_rotation_survives_a_restart(tmp_path: Path) -> None:
     )
     with closing(Server(process.url, ADMIN)) as server:
         with process:
-            kept, rotated = server.sandbox("kept"), server.sandbox("rotated")
+            kept = server.sandbox("kept")
+            rotated = server.sandbox("rotated")
             rotated.control.post("/snapshots", json={"name": "before"})
             before = given(kept), given(rotated)
             newest = rotate(rotated)["sandbox"]["credentials"]
@@ -466,7 +473,8 @@ def test_a_pay_page_of_a_public_server_needs_its_key(guarded: Server) -> None:
     """
     with guarded.sandbox("shop") as sandbox, guarded.sandbox("rival") as other:
         order = sandbox.order()
-        address, theirs = pay_url(sandbox, order), pay_url(other, other.order())
+        address = pay_url(sandbox, order)
+        theirs = pay_url(other, other.order())
         bare, _, key = address.partition("?k=")
         assert (39, "sk_pay_") == (len(key), key[:7])
         wrong = key[:-1] + ("0" if key[-1] != "0" else "1")

@@ -19,7 +19,8 @@ from ..support.processes import ROOT
 
 _LINK = re.compile(r'(?:href|src)="([^"]+)"')
 _RESULT = re.compile(r'<article>\s*<h2><a href="([^"]+)">')
-API, CONTROL = document(), document("sandbox.yaml")
+API = document()
+CONTROL = document("sandbox.yaml")
 OPERATIONS = API.operations.keys() | CONTROL.operations.keys()
 NAMES = [*OPERATIONS, *API.schema("ErrorCode")["enum"], *API.events]
 
@@ -41,9 +42,9 @@ def test_every_link_of_every_page_answers_and_every_anchor_is_there(reader: http
     """The pages that lead to each other from the index; an operation's page is one of
     the contract.
     """
-    texts: dict[str, str] = {}
+    texts = {}
     waiting = {"/guide": "the start"}
-    linked: dict[str, str] = {}
+    linked = {}
     while waiting:
         path, where = waiting.popitem()
         answer = reader.get(path)
@@ -219,7 +220,7 @@ def test_the_guide_needs_nothing_from_elsewhere(reader: httpx2.Client) -> None:
 
 def test_a_guide_that_is_gone_has_closed_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.13 warns of a connection that nobody closed, in the tests of whoever makes one."""
-    made: list[sqlite3.Connection] = []
+    made = []
     connect = sqlite3.connect
 
     def noted(*args: Any, **options: Any) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ from stub_server.storage import fitting
 from stub_server.storage.package import MEDIA
 
 from ..support.cost import measured, slowness
-from ..support.files import HEADERS, Line, exported, imported, lines, sealed
+from ..support.files import HEADERS, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live, small_scenario
 from ..support.make import created
 from ..support.processes import Process
@@ -33,9 +33,10 @@ def memory_of(process: Process) -> int:
 def attempts(file: bytes, count: int) -> bytes:
     """The file of a sandbox with attempts of deliveries that are not there, which are due."""
     head, (kind, sandbox), *rest = [line for line in lines(file) if line[0] != "step"]
-    last, due = sandbox["timers_set"], sandbox["clock"]["now"] + 1
+    last = sandbox["timers_set"]
+    due = sandbox["clock"]["now"] + 1
     timer = {"due": due, "job": "webhook.attempt", "merchant_id": sandbox["home"]}
-    added: list[Line] = []
+    added = []
     for number in range(last + 1, last + 1 + count):
         subject = f"00000000-0000-4000-8000-{number:012}"
         added.append(("timer", timer | {"seq": number, "subject": subject}))

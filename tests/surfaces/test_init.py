@@ -77,7 +77,8 @@ def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.promise("init-follows-no-link")
 def test_a_folder_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
-    elsewhere, new = tmp_path / "elsewhere", tmp_path / "new"
+    elsewhere = tmp_path / "elsewhere"
+    new = tmp_path / "new"
     elsewhere.mkdir()
     new.mkdir()
     (new / ".github").symlink_to(elsewhere)

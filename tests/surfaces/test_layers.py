@@ -53,5 +53,6 @@ def test_a_stream_that_cannot_be_sent_is_ended() -> None:
         return answer.status_code
 
     (context,) = [layer for layer in app.middlewares if name_of(layer) == "RequestContext"]
-    chunks, sandbox.status.is_undone = pieces(), True
+    chunks = pieces()
+    sandbox.status.is_undone = True
     assert 503 == asyncio.run(ask())

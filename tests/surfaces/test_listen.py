@@ -156,7 +156,7 @@ def test_nothing_is_lost_and_nothing_sent_twice_over_a_bad_network(
     live: Live, sandbox_name: str, make_customer: Maker, receiver: Receiver
 ) -> None:
     """Connections are cut, and answers with events in them are lost on the way."""
-    made: list[str] = []
+    made = []
 
     def arrived(many: int) -> None:
         until(lambda: len(receiver.requests) >= many)

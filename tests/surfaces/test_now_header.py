@@ -36,7 +36,8 @@ def test_the_past_has_its_own_time(api: httpx2.Client, control: httpx2.Client) -
 def test_a_saved_reply_comes_with_the_time_of_today(
     api: httpx2.Client, control: httpx2.Client, credentials: dict[str, dict[str, str]]
 ) -> None:
-    sample, key = credentials["sample"], {"Idempotency-Key": "cart-1"}
+    sample = credentials["sample"]
+    key = {"Idempotency-Key": "cart-1"}
     plan = api.get(f"/v2/plans/{sample['planId']}").json()["plan"]
     body = order_body(sample["projectId"], plan["id"], totalAmount=plan["amount"])
     created(api.post("/v2/orders/pix", json=body, headers=key))

@@ -21,7 +21,8 @@ from ..support.live import NO_TLS, Live
 
 pytestmark = pytest.mark.check
 
-API, CONTROL = document(), document("sandbox.yaml")
+API = document()
+CONTROL = document("sandbox.yaml")
 EVERY = [("api", name) for name in API.operations] + [
     ("control", name) for name in CONTROL.operations
 ]
@@ -113,7 +114,8 @@ def fields(
     while "$ref" in node:
         if node["$ref"] in opened:
             return
-        opened, node = (*opened, node["$ref"]), contract.resolve(node)
+        opened = (*opened, node["$ref"])
+        node = contract.resolve(node)
     for name, inner in node.get("properties", {}).items():
         yield above + name, name in node.get("required", ())
         yield from fields(contract, inner, f"{above}{name}.", opened)
@@ -139,7 +141,8 @@ def test_every_operation_has_a_page_with_all_that_the_contract_says(
     live: Live, surface: str, name: str
 ) -> None:
     contract = {"api": API, "control": CONTROL}[surface]
-    operation, html = contract.operations[name], page(live.url, name)
+    operation = contract.operations[name]
+    html = page(live.url, name)
     text = words(html)
     assert (
         f"{operation.method}"
@@ -200,7 +203,8 @@ def test_every_call_that_a_page_of_a_control_shows_works(serve: Serve, tmp_path:
 
     What needs another state is refused for that.
     """
-    base, statuses = serve(seed=7).url, {}
+    base = serve(seed=7).url
+    statuses = {}
     for name in sorted(CONTROL.operations.keys() - ENDLESS):
         httpx2.post(f"{base}/_sandbox/reset", verify=NO_TLS, timeout=30).raise_for_status()
         html = page(base, name)

@@ -16,7 +16,8 @@ import pytest
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
 
-API, CONTROL = document(), document("sandbox.yaml")
+API = document()
+CONTROL = document("sandbox.yaml")
 OPERATIONS = [*API.operations, *CONTROL.operations]
 CODES = API.schema("ErrorCode")["enum"]
 NAMES = [*OPERATIONS, *CODES, *API.events]
@@ -56,7 +57,8 @@ def test_the_page_of_an_operation_has_what_a_call_needs(reader: httpx2.Client, l
         "createPixOrder": ("", API),
         "payOrder": ("/_sandbox", CONTROL),
     }.items():
-        operation, page = contract.operations[name], text(reader, f"/docs/{name}.md")
+        operation = contract.operations[name]
+        page = text(reader, f"/docs/{name}.md")
         assert f"`{operation.method} {base}{operation.path}` at `{live.url}`" in page
         body = contract.resolve(operation.body or {})
         assert [] == [member for member in body["properties"] if f"- `{member}` (" not in page]
@@ -87,7 +89,8 @@ def test_the_page_of_an_event_shows_its_payload(reader: httpx2.Client) -> None:
 
 
 def test_every_page_of_the_guide_is_markdown_too_whose_links_answer(reader: httpx2.Client) -> None:
-    waiting, sizes = {"/guide.md"}, dict[str, int]()
+    waiting = {"/guide.md"}
+    sizes = dict[str, int]()
     while waiting:
         path = waiting.pop()
         page = text(reader, path)
@@ -180,7 +183,8 @@ class Agent:
     """Somebody who knows the address alone: asks for it, and pastes the calls that it shows."""
 
     def __init__(self, base: str) -> None:
-        self.calls, self.read = 0, 0
+        self.calls = 0
+        self.read = 0
         page = self.ask(f"curl -s {base}")
         self.known: dict[str, str] = {}
         (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)

@@ -134,7 +134,8 @@ def test_the_start_and_the_front_page_say_how_sandboxes_are_made(
     serve: Serve, public: dict[str, Any]
 ) -> None:
     """On this machine a refused request makes none, and elsewhere no name does."""
-    own, shared = serve(), serve(**public, admin_key="k", scenario="empty")
+    own = serve()
+    shared = serve(**public, admin_key="k", scenario="empty")
     for server, how in (
         (own, "is a separate sandbox, created by the first request to it that succeeds"),
         (

@@ -80,7 +80,8 @@ def test_what_a_recording_says_cannot_move_the_cursor(
     make_customer()
     file = tmp_path / "bug.stub"
     assert 0 == run("record", "-o", str(file), *to).exit_code
-    sound, title = file.read_bytes(), "\x1b]0;mine\x07\x9b"
+    sound = file.read_bytes()
+    title = "\x1b]0;mine\x07\x9b"
     file.write_bytes(
         changed(sound, "request", lambda request: request.update(path="/" + title, answer=title))
     )

@@ -75,7 +75,8 @@ class Slow(io.StringIO):
 
     def __init__(self) -> None:
         super().__init__()
-        self.begun, self.goes_on = Event(), Event()
+        self.begun = Event()
+        self.goes_on = Event()
 
     def write(self, text: str) -> int:
         """Wait, then write."""
@@ -103,7 +104,8 @@ def test_too_many_lines_are_counted_instead_of_written(count: int) -> None:
 
 def test_a_slow_terminal_is_not_waited_for() -> None:
     """While it writes, requests are taken as ever, and the memory for them is bounded."""
-    stream, kept = Slow(), list[ref[Trace]]()
+    stream = Slow()
+    kept = list[ref[Trace]]()
     log = RequestLog("requests", stream).start()
     log(trace(0))
     assert stream.begun.wait(20)

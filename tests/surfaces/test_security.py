@@ -52,7 +52,8 @@ def test_nothing_is_promised_but_by_a_name() -> None:
 
 
 def test_its_figures_are_those_of_the_code() -> None:
-    limits, settings = Limits(), Settings()
+    limits = Limits()
+    settings = Settings()
     figures = {
         "headers": (f"{LARGEST_HEAD // 1024} KiB", f"{limits.head} s"),
         "body": (f"{LARGEST_BODY // MIB} MiB, {limits.body} s, {DEEPEST} levels",),

@@ -21,7 +21,8 @@ from .conftest import door_to
 
 FOREIGN: list[Header] = [("Origin", "https://elsewhere.example")]
 LOCAL: list[Header] = [("Origin", "http://localhost:5173")]
-API, CONTROL = "/openapi.json", "/_sandbox/openapi.json"
+API = "/openapi.json"
+CONTROL = "/_sandbox/openapi.json"
 FORMS = ("default", "other seed", "empty", "frozen", "advanced", "foreign", "local page", "limited")
 SAID = {
     "deactivateKey": ("api_key", "is_active", False),
@@ -77,7 +78,8 @@ def served(form: str, live: Live, limited: Live) -> Iterator[tuple[Document, boo
 def test_each_example_fits_its_schema_belongs_together_and_says_its_name(
     form: str, live: Live, limited: Live
 ) -> None:
-    broken, count = list[str](), 0
+    broken = list[str]()
+    count = 0
     for contract, is_api in served(form, live, limited):
         checked = formats(is_document, is_document)
         compiled = Schemas(contract.raw, checked)
@@ -141,7 +143,8 @@ def unpaired(contract: Document, operation: Operation) -> Iterator[str]:
 
 def apart(contract: Document, operation: Operation) -> Iterator[str]:
     """Members in which a request and the answer of its name differ."""
-    sent, shown = requests(contract, operation), answers(contract, operation)
+    sent = requests(contract, operation)
+    shown = answers(contract, operation)
     for name in sent.keys() & shown.keys():
         for record in records(shown[name]):
             for member in echoed(sent[name], record):

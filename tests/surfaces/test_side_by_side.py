@@ -36,7 +36,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 def served_meanwhile(live: Live, method: str, path: str, body: bytes, expected: int) -> int:
     """How many answers somebody else gets between a request and its answer."""
-    door, count = door_to(live, "default"), 0
+    door = door_to(live, "default")
+    count = 0
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with connect(live.port) as connection:
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)

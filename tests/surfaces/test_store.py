@@ -233,7 +233,8 @@ def test_going_back_further_than_a_log_keeps_stores_the_state_and_no_step(tmp_pa
     """
     settings = replace(FROZEN, scenario="empty", store=tmp_path / "store")
     app = create_app(settings)
-    inside, own = Inside(app), app.server.ready_token(app.sandboxes.default)
+    inside = Inside(app)
+    own = app.server.ready_token(app.sandboxes.default)
     inside.run(start(app))
     assert 201 == inside.ask("POST", "/_sandbox/snapshots", {"name": "none"}).status
     for _ in range(20):
@@ -255,7 +256,8 @@ def test_going_back_further_than_a_log_keeps_stores_the_state_and_no_step(tmp_pa
 def test_a_large_step_back_of_a_lost_sandbox_leaves_its_steps_in_the_store(tmp_path: Path) -> None:
     """Another server has it by then, and goes on with them."""
     app = create_app(replace(FROZEN, scenario="empty", store=tmp_path / "store"))
-    inside, own = Inside(app), app.server.ready_token(app.sandboxes.default)
+    inside = Inside(app)
+    own = app.server.ready_token(app.sandboxes.default)
     inside.run(start(app))
     inside.ask("POST", "/_sandbox/snapshots", {"name": "none"})
     for _ in range(20):
@@ -460,7 +462,8 @@ def test_every_answer_waits_for_the_disk_where_that_is_asked_for(tmp_path: Path)
 def test_a_part_that_no_state_has_is_deleted_once_no_writer_may_need_it(tmp_path: Path) -> None:
     with store(tmp_path):
         pass
-    old, new = 1, time.time_ns()
+    old = 1
+    new = time.time_ns()
     with closing(sqlite3.connect(tmp_path / "store" / DATABASE, isolation_level=None)) as database:
         found = database.execute("select state from parts").fetchall()
         for state in (old, new):
