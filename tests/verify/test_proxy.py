@@ -123,6 +123,18 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
     ]
 
 
+def test_a_header_that_cannot_be_passed_on_is_no_answer() -> None:
+    def play(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(sized(PAGE, OK + b"X-Odd: a\x01b\r\n"))
+
+    with speaking(play) as target, proxying(target) as proxied:
+        answer = asked(proxied, ASKED)
+    assert (502, "target_unreachable") == (answer.status, answer.json()["code"])
+    assert "the header x-odd has a control character" in answer.json()["message"].lower()
+    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
+
+
 def test_a_large_body_is_passed_on_and_not_judged() -> None:
     large = b" " * 3_000_000 + PAGE
 

@@ -36,7 +36,7 @@ UNKNOWN_ID = "{the unknown id}"
 
 class Variant(NamedTuple):
     """A value of the member at a place, what it tries, the pointer to the rule, and whether the
-    schema accepts it.
+    schema accepts it. If a backend accepts it that should not, `suspect` is the class of that.
     """
 
     value: Any
@@ -44,13 +44,7 @@ class Variant(NamedTuple):
     pointer: str
     place: Steps
     is_accepted: bool
-
-    @property
-    def suspect(self) -> str:
-        """The class of a divergence if the value is accepted."""
-        if self.value is GONE:
-            return "incomplete"
-        return "reference" if self.value in (UNKNOWN_ID, [UNKNOWN_ID]) else ""
+    suspect: str = ""
 
     def overlaps(self, other: "Variant") -> bool:
         """Whether one of the places is in the other."""
@@ -122,9 +116,8 @@ class Variants:
         """
         renewed = {**body} if isinstance(body, Mapping) else {}
         for member, value in renewed.items():
-            is_document = member == "document" and isinstance(value, str)
-            is_valid = is_document and len(normalise(value)) in (CPF, CNPJ)
-            if is_valid or self.is_own(value):
+            is_document = member == "document" and len(normalise(str(value))) in (CPF, CNPJ)
+            if is_document or self.is_own(value):
                 renewed[member] = self.value(member, value) or value
         return renewed or body
 
@@ -153,17 +146,20 @@ class Variants:
         for place, inner, node, is_required in self._leaves(root, where, ()):
             tries = self._tries(node, at(base, place))
             for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
-                changed = replaced_at(base, place, value)
-                if changed in (None, base):
+                changed = deepcopy(base)
+                if not _put(changed, place, value) or changed == base:
                     continue
-                is_known = value not in (UNKNOWN_ID, [UNKNOWN_ID])
-                is_accepted = is_known and self.accepts(schema, changed)
+                rule, suspect = _rule(node, inner, keyword), ""
+                if value is GONE:
+                    suspect = "incomplete"
+                elif value in (UNKNOWN_ID, [UNKNOWN_ID]):
+                    # of the member: its schema is that of all such ids
+                    rule, suspect = below(where, "properties", *place), "reference"
+                is_accepted = suspect != "reference" and self.accepts(schema, changed)
                 # which of these texts a pattern excludes only it knows
                 if not is_accepted or keyword != "pattern":
-                    tried, rule = f"{'.'.join(place)}: {what}", _rule(node, inner, keyword)
-                    if not is_known:  # of the member: its schema is that of all such ids
-                        rule = below(where, "properties", *place)
-                    yield Variant(value, tried, rule, place, is_accepted)
+                    tried = f"{'.'.join(place)}: {what}"
+                    yield Variant(value, tried, rule, place, is_accepted, suspect)
 
     def groups(self, accepted: Iterable[Variant]) -> list[list[Variant]]:
         """As few bodies as have each of the values: those of a group go together in one."""
@@ -303,16 +299,14 @@ class Variants:
         """A value that a schema accepts, and that is neither `old` nor the default; None if
         there is none.
         """
-        return next(self._others(node, name, old), None)
-
-    def _others(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         node = self._resolve(node)
         if node.get("format") == "uuid":  # it would be the id of a record
-            return
+            return None
         tries = (value for value, *_ in self._tries(node, None))
         for value in chain(self._usual(node, name, old), tries, samples(node, self._now)):
             if value not in (old, node.get("default"), None) and self.accepts(node, value):
-                yield value
+                return value
+        return None
 
     def _usual(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         """Values that no limit suggests."""
@@ -327,11 +321,9 @@ class Variants:
                 known = old or node.get("example", {})
                 others = dict(known)
                 for inner, schema in node["properties"].items():
-                    for value in self._others(schema, inner, others.get(inner)):
-                        changed = {**others, inner: value}
-                        if not known or self.accepts(node, changed):
-                            others = changed
-                            break
+                    value = self.another(schema, inner, others.get(inner))
+                    if not known or self.accepts(node, {**others, inner: value}):
+                        others[inner] = value
                 yield others
             case "object":
                 yield {f"verify_{self.text(4)}": self.text(8)}
@@ -366,21 +358,20 @@ def _named(value: Any) -> Any:
 
 
 def applied(base: Any, parts: Iterable[Variant]) -> Any:
-    """A body with the values of several parts; None where one of them has no place."""
-    body = base
+    """A copy of a body with the values of several parts."""
+    body = deepcopy(base)
     for part in parts:
-        body = None if body is None else replaced_at(body, part.place, part.value)
+        _put(body, part.place, part.value)
     return body
 
 
-def replaced_at(base: Any, place: Steps, value: Any) -> Any:
-    """A copy with another value at a place; None where the object of this place is not there."""
-    copy = deepcopy(base)
-    holder = at(copy, place[:-1])
+def _put(body: Any, place: Steps, value: Any) -> bool:
+    """Set the value at a place, or take it out; whether the object of this place is there."""
+    holder = at(body, place[:-1])
     if not isinstance(holder, dict):
-        return None
+        return False
     if value is GONE:
         holder.pop(place[-1], None)
     else:
         holder[place[-1]] = value
-    return copy
+    return True
