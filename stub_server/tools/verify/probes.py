@@ -23,15 +23,10 @@ from .catalogue import (
 )
 from .exchange import Answer
 from .options import Options
-from .variants import CNPJ, UNKNOWN_ID, Variants, uneven
+from .variants import CNPJ, Variants, uneven
 
-GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong credential"
-OTHER = "the other credential"
-"""Roles of the credential of a request: the caller's, none, an invalid one, and another merchant's.
-
-Others are of API keys.
-"""
-UNKNOWN = UNKNOWN_ID.strip("{}")
+GIVEN, NONE, WRONG = "{the credential}", "", "verify.no.credential"
+"""The credential of a request: the caller's, none, and an invalid one."""
 QUIET = "quiet"
 """The group of probes of which a refusal is no finding: what follows finds its cause."""
 MEMBERS = {"the public key": "the api key"}
@@ -53,8 +48,6 @@ class Probe:
       are.
     - `suspect` is the class of a divergence, if the probe knows better than the status shows.
     - `makes` is the role that the record in the answer plays from then on.
-    - `keeps`: the journey ends if target and twin differ in success, since their records differ
-      from then on.
     - `narrowed`: the list has only the journey's own records.
     - `expects`: it is sent to the target only, which is to answer so, and not to the twin.
     """
@@ -71,7 +64,6 @@ class Probe:
     credential: str = GIVEN
     suspect: str = ""
     makes: str = ""
-    keeps: bool = False
     narrowed: bool = False
     expects: int = 0
 
@@ -199,8 +191,8 @@ class Builder:
         self.document = catalogue.document
         self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
-        self.has_other = bool(options.other)
-        """Whether there is a credential of another merchant."""
+        self.other = options.other
+        """The credential of another merchant."""
         self._of_parts: dict[Steps, str] = {}
         self._options, self._closed = options, closed
 
@@ -365,7 +357,7 @@ class Builder:
         if not self.may(operation):
             raise KeyError(makes)
         body = {**self.plain(operation), **changes}
-        return self.probe(operation, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
+        return self.probe(operation, SETUP, f"make {makes}", body=body, makes=makes)
 
     def missing(self, role: str, operation: Operation) -> Probe | None:
         """What makes the record that a request to an operation names, if it is not there: in a

@@ -26,7 +26,7 @@ from .options import Options
 from .probes import Builder, Journey
 from .target import AT_ONCE, TRIES, Away, rights_of, together
 from .twin import Twin
-from .variants import Variants
+from .variants import UNKNOWN_ID, Variants
 from .walking import Walk
 
 TIDYING = 15.0  # seconds for cleaning up
@@ -86,11 +86,11 @@ class Runner(Run):
     async def _send_all(self) -> None:
         # what a credential is shows only in all
         asked = [*filter(self.options.sends, self.document.operations.values())]
-        self.closed = await rights_of(self.target, asked, self.unknown_id)
+        self.closed = await rights_of(self.target, asked)
         await self._learn_unknown("GET", "/v2/verify-unknown")
         if self.options.write:
             for resource in self.catalogue.resources.values():
-                path = resource.at(self.unknown_id)
+                path = resource.at(UNKNOWN_ID)
                 if "PATCH" not in self.document.routed(path)[0]:
                     await self._learn_unknown("PATCH", path)
             await self._learn_limits()

@@ -18,6 +18,7 @@ from ...core.clock import SECOND, wall_ms
 from ...webhooks.sender import retry_after
 from .exchange import Answer, Exchange, Request, base_of, bearer, texts_of
 from .options import Options
+from .variants import UNKNOWN_ID
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
@@ -154,9 +155,7 @@ async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
     return [task.result() for task in tasks]
 
 
-async def rights_of(
-    target: Target, operations: Sequence[Operation], unknown_id: str
-) -> dict[str, str]:
+async def rights_of(target: Target, operations: Sequence[Operation]) -> dict[str, str]:
     """Why operations are out of the credential's reach, by operationId.
 
     Each is asked about an unknown record, with a body that none accepts: this changes nothing.
@@ -164,7 +163,7 @@ async def rights_of(
     """
     asking = []
     for operation in operations:
-        path = operation.at_ids({each.name: unknown_id for each in operation.parameters})
+        path = operation.at_ids({each.name: UNKNOWN_ID for each in operation.parameters})
         body = b"" if operation.method == "GET" else b"[]"
         asking.append(target.ask(operation.method, path, body))
     answers = await together(*asking)

@@ -8,6 +8,7 @@ from itertools import chain, count
 from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from ...contract.pointers import below
 from ...contract.source import Json, fixture
@@ -31,7 +32,8 @@ _DEEPEST = 3
 _BOUND = ("type", "document_type", "name", "sku", "url")
 """Members of which a rule accepts a value only beside a document of that kind, or only once."""
 CPF, CNPJ = 11, 14  # characters
-UNKNOWN_ID = "{the unknown id}"
+UNKNOWN_ID = str(uuid4())
+"""The id of no record."""
 
 
 class Variant(NamedTuple):
@@ -299,14 +301,16 @@ class Variants:
         """A value that a schema accepts, and that is neither `old` nor the default; None if
         there is none.
         """
+        return next(self._others(node, name, old), None)
+
+    def _others(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         node = self._resolve(node)
         if node.get("format") == "uuid":  # it would be the id of a record
-            return None
+            return
         tries = (value for value, *_ in self._tries(node, None))
         for value in chain(self._usual(node, name, old), tries, samples(node, self._now)):
             if value not in (old, node.get("default"), None) and self.accepts(node, value):
-                return value
-        return None
+                yield value
 
     def _usual(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         """Values that no limit suggests."""
@@ -321,9 +325,11 @@ class Variants:
                 known = old or node.get("example", {})
                 others = dict(known)
                 for inner, schema in node["properties"].items():
-                    value = self.another(schema, inner, others.get(inner))
-                    if not known or self.accepts(node, {**others, inner: value}):
-                        others[inner] = value
+                    for value in self._others(schema, inner, others.get(inner)):
+                        # rules bind some members, such as the parts of a telephone number
+                        if not known or self.accepts(node, {**others, inner: value}):
+                            others[inner] = value
+                            break
                 yield others
             case "object":
                 yield {f"verify_{self.text(4)}": self.text(8)}

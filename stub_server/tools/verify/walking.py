@@ -21,11 +21,8 @@ from .findings import Finding, cut
 from .judging import INVALID, Judge, Run
 from .probes import (
     GIVEN,
-    NONE,
-    OTHER,
     QUIET,
-    UNKNOWN,
-    WRONG,
+    SETUP,
     Asked,
     Builder,
     Departed,
@@ -62,14 +59,7 @@ class Walk:
         self._run, self._builder, self._fork, self._made = run, builder, fork, made
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
-        self._roles.play(GIVEN, Names(run.options.token, fork.token))
-        for role, text in (
-            (NONE, ""),
-            (WRONG, "verify.no.credential"),
-            (OTHER, run.options.other),
-            (UNKNOWN, run.unknown_id),
-        ):
-            self._roles.play(role, Names(text, text))
+        self._roles.play(GIVEN.strip("{}"), Names(run.options.token, fork.token))
 
     async def go(self, journeys: Iterable[Journey]) -> bool:
         """Send the probes of each journey in order, until the target's records are no longer what
@@ -127,7 +117,7 @@ class Walk:
     async def _checked(self, probe: Probe) -> Seen:
         """Send a probe, and read what it has made, changed or deleted. Raises Departed."""
         seen = await self._probe(probe)
-        if probe.keeps and not seen.is_alike:
+        if probe.group == SETUP and not seen.is_alike:
             raise Departed
         check = self._check(probe, seen)
         if check is not None:
@@ -260,7 +250,7 @@ class Walk:
 
     def _request(self, probe: Probe, party: int) -> Request:
         """The request to one party: 0 is the target."""
-        parts = [probe.path, probe.query, probe.headers, probe.body, placeholder(probe.credential)]
+        parts = [probe.path, probe.query, probe.headers, probe.body, probe.credential]
         path, query, named, body, token = self._roles.spelled(parts, party)
         if party == 0 and isinstance(body, dict):
             body = self._run.demanded[probe.operation.id] | body

@@ -15,7 +15,6 @@ from ..catalogue import Resource, entries_of, is_list, part_about, queried, role
 from ..comparing import folded, is_number
 from ..findings import LISTED
 from ..probes import (
-    OTHER,
     QUIET,
     SETUP,
     Builder,
@@ -83,7 +82,7 @@ def _make(builder: Builder, resource: Resource) -> Journey:
     third |= {name: uneven(value + 1) for name, value in third.items() if type(value) is float}
     others = {more: builder.body(create), f"{resource.role} third": third}
     for makes, body in others.items() if resource.delete or more not in builder.present else ():
-        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
+        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes)
 
 
 def _parameters(builder: Builder, operation: Operation) -> Journey:
@@ -269,13 +268,13 @@ def _records(builder: Builder, listing: Operation, resource: Resource, known: li
                 if not flaws:
                     break
             yield from flaws
-            if builder.has_other:
+            if builder.other:
                 yield builder.probe(
                     about,
                     "rejects",
                     "a record, with the credential of another merchant",
                     path=path,
-                    credential=OTHER,
+                    credential=builder.other,
                     suspect="auth",
                     expects=404,
                 )

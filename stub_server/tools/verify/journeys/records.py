@@ -59,7 +59,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     query = {} if listing is None else narrowing(builder, listing, resource)
 
     def probe(asked: Operation, learns: str, suspect: str, **more: Any) -> Probe:
-        return builder.probe(asked, "persists", learns, suspect=suspect, keeps=True, **more)
+        return builder.probe(asked, "persists", learns, suspect=suspect, **more)
 
     def listed(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
         if listing is not None and query:
@@ -72,7 +72,9 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
             yield probe(each, f"{parent.role} after the create", "figures")
     if delete is None or not builder.may(delete):
         return
-    yield probe(delete, "delete", "lifecycle")
+    seen = yield probe(delete, "delete", "lifecycle")
+    if not seen.is_alike:
+        return
     yield from listed("the deleted record", "not-deleted", delete)
     yield probe(delete, "delete again", "not-deleted")
     update = resource.update
@@ -97,7 +99,7 @@ def expires(builder: Builder, keys: Resource) -> Journey:
             "a key that has expired",
             below(body_of(keys.create), "properties", "expires_at"),
             about=keys.create,
-            credential=f"{keys.role} ended secret",
+            credential=placeholder(f"{keys.role} ended secret"),
             suspect="auth",
             expects=401,
         )
@@ -108,14 +110,16 @@ def loses(builder: Builder, keys: Resource) -> Journey:
     update, role = keys.update, f"{keys.role} changed"
     if update is None or not builder.may(update):
         return
-    every, credential = builder.assignable(), f"{role} secret"
+    every, credential = builder.assignable(), placeholder(f"{role} secret")
     kept = [each for each in every if each != "projects:read"]
     where = below(body_of(update), "properties", "scopes")
     listing = builder.document.operations["listProjects"]
     yield builder.make(keys, role, scopes=every)
     yield builder.probe(listing, "accepts", "a key with every scope", credential=credential)
     path = keys.at(placeholder(role))
-    yield builder.write(update, {"scopes": kept}, "scopes", where, path=path, keeps=True)
+    seen = yield builder.write(update, {"scopes": kept}, "scopes", where, path=path)
+    if not seen.both_accept:
+        return
     yield builder.probe(
         listing,
         "rejects",
@@ -161,8 +165,8 @@ def _while(
     yield builder.make(record, **({field: state} if begins else {}))
     if holder.update is not None and state is not None and not begins:
         body = {field: state}
-        seen = yield _move(builder, holder.update, f"to {state}", body, keeps=True)
-        if not seen.twin.is_success:
+        seen = yield _move(builder, holder.update, f"to {state}", body)
+        if not seen.both_accept:
             return
     when = f"while {holder.role} is {state}" if state is not None else f"that has {record.role}"
     for operation, body in ways:
