@@ -191,6 +191,10 @@ class Builder:
         self.document = catalogue.document
         self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
+        self.departed: set[str] = set()
+        """Those of records that one side alone has changed."""
+        self.is_lasting = False
+        """Whether the journeys are about records of which a run makes few."""
         self.other = options.other
         """The credential of another merchant."""
         self._of_parts: dict[Steps, str] = {}
@@ -199,6 +203,7 @@ class Builder:
     def begin_anew(self) -> None:
         """Let the next journey make records of its own, whose names no earlier one has."""
         self.present.clear()
+        self.departed.clear()
         self.variants.begin_anew()
 
     def may(self, operation: Operation) -> bool:
@@ -349,13 +354,21 @@ class Builder:
         )
 
     def make(self, resource: Resource, role: str = "", **changes: Any) -> Probe:
-        """Create a record that plays a role from then on: that of its kind, or another one.
+        """Create a record that plays a role from then on: that of its kind, or another one. Of
+        those of which a run makes few, one that has departed is written anew.
 
         Raises KeyError where the credential or the options do not allow it.
         """
         operation, makes = resource.create, role or resource.role
         if not self.may(operation):
             raise KeyError(makes)
+        if self.is_lasting and resource.update is not None and makes in self.departed:
+            self.departed.discard(makes)
+            known, body = self.properties(resource.update), self.body(operation) | changes
+            self.present[makes] = {name: body[name] for name in body if name in known}
+            path = resource.at(placeholder(makes))
+            more = {"path": path, "body": self.present[makes]}
+            return self.probe(resource.update, SETUP, f"write {makes}", **more)
         body = {**self.plain(operation), **changes}
         return self.probe(operation, SETUP, f"make {makes}", body=body, makes=makes)
 

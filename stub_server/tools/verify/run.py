@@ -156,6 +156,7 @@ class Runner(Run):
             kinds[own.resource_of(each) or self.catalogue.listed_by(each)].append(each)
         for kind, about in kinds.items():
             own = self.builder("" if kind is None else kind.key)
+            own.is_lasting = kind is not None and kind.is_lasting
             yield own, self._of_kind(own, kind, about)
 
     def _of_kind(
@@ -165,7 +166,9 @@ class Runner(Run):
         change such records.
         """
         writers = [] if kind is None else [*kind.creates, *filter(None, (kind.update,))]
-        for each in {each.id: each for each in (*writers, *operations)}.values():
+        if builder.is_lasting:  # lists first, as long as both sides have the same records
+            operations.sort(key=lambda each: each.method != "GET")
+        for each in {each.id: each for each in (*operations, *writers)}.values():
             if builder.may(each):
                 yield accepts(builder, each)
         if kind is not None and builder.may(kind.create):

@@ -29,8 +29,10 @@ _TEXTS: list[str] = fixture("verify.yaml")["texts"]
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
-_BOUND = ("type", "document_type", "name", "sku", "url")
-"""Members of which a rule accepts a value only beside a document of that kind, or only once."""
+TYPES = ("type", "document_type")
+"""Members of which a rule accepts a value only beside a document of that kind."""
+ONCE = ("name", "sku", "url")
+"""Members of which a rule accepts a value only once."""
 CPF, CNPJ = 11, 14  # characters
 UNKNOWN_ID = str(uuid4())
 """The id of no record."""
@@ -163,12 +165,14 @@ class Variants:
                     tried = f"{'.'.join(place)}: {what}"
                     yield Variant(value, tried, rule, place, is_accepted, suspect)
 
-    def groups(self, accepted: Iterable[Variant]) -> list[list[Variant]]:
-        """As few bodies as have each of the values: those of a group go together in one."""
+    def groups(self, accepted: Iterable[Variant], *alone: str) -> list[list[Variant]]:
+        """As few bodies as have each of the values: those of a group go together in one, but for
+        those of some members.
+        """
         groups: list[list[Variant]] = []
-        for part in sorted(accepted, key=lambda part: part.place[-1] in _BOUND):
+        for part in sorted(accepted, key=lambda part: part.place[-1] in alone):
             for group in groups:
-                if part.place[-1] not in _BOUND and not any(map(part.overlaps, group)):
+                if part.place[-1] not in alone and not any(map(part.overlaps, group)):
                     group.append(part)
                     break
             else:

@@ -66,7 +66,8 @@ class Walk:
         the twin's are: then it is False.
         """
         for journey in journeys:
-            if not await self._journey(journey) or self._judge.has_strange:
+            is_alike = await self._journey(journey) and not self._judge.has_strange
+            if not is_alike and not self._builder.is_lasting:
                 return False
         return True
 
@@ -273,9 +274,8 @@ class Walk:
             self._judge.has_strange = True
             for role in roles:
                 self._roles.forget(role)
-                kind = self._builder.kind_of(role)
-                if probe.group != "rejects" or kind is None or kind.delete is not None:
-                    present.pop(role, None)  # a record that cannot be deleted serves for more
+                if present.pop(role, None) is not None and probe.group != SETUP:
+                    self._builder.departed.add(role)
         if not seen.target.is_success:
             return
         if operation.method == "DELETE":
@@ -289,8 +289,8 @@ class Walk:
         if known not in (None, own):
             self._judge.has_strange = True
         is_update = self._builder.changed_by(operation) is not None
-        if is_update and seen.both_accept and roles[-1] in present:
-            present[roles[-1]] |= probe.body
+        if is_update and seen.both_accept:
+            present[roles[-1]] = present.get(roles[-1], {}) | probe.body
         if not probe.makes:
             return
         present[probe.makes] = probe.body

@@ -9,10 +9,10 @@ from ....contract.source import fixture
 from ....core.record import Body
 from ..catalogue import body_of, pointer_of
 from ..probes import PAUSE, QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
-from ..variants import Variant, applied
+from ..variants import ONCE, TYPES, Variant, applied
 from .listing import listed
 
-_STRANGE = 5
+_STRANGE = 2
 """The most records that stay behind because a creation accepts what it should refuse."""
 _KEY = "Idempotency-Key"
 _FOREIGN: Body = fixture("verify.yaml")["foreign"]
@@ -45,6 +45,8 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
     made, changed = builder.catalogue.made_by(operation), builder.changed_by(operation)
     properties, variants, schema = builder.properties(operation), builder.variants, operation.body
     full = smallest = variants.smallest(schema, body)
+    if changed is None and builder.is_lasting:  # its update writes each alone
+        return {}
     group, shown, stored = "accepts", operation, Body()
     if changed is not None:
         group, shown = "persists", changed.create
@@ -111,7 +113,8 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
     ):
         seen = yield probe("persists", f"{learns} {_KEY}", sent, key, suspect="idempotency")
         if seen.has_departed:  # what the backend has is no longer what the twin has
-            builder.present.clear()
+            if not builder.is_lasting:
+                builder.present.clear()
             break
 
 
@@ -125,6 +128,9 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
     accepted = [each for each in variants if each.is_accepted and each.place[-1] != "document"]
     moved, role = builder.resource_of(operation), ""
     is_create = moved is not None and operation in moved.creates
+    alone: tuple[str, ...] = TYPES + ONCE
+    if is_create and builder.is_lasting:  # its update tries what a rule binds
+        accepted, alone = [each for each in accepted if each.place[-1] not in TYPES], ()
     if moved is not None and moved.lifecycle is not None and not is_create:
         role = moved.role  # one in its last state takes no other change
     builder.present.pop(role, None)
@@ -136,10 +142,8 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
         strange += not seen.is_alike
         if strange == _STRANGE and is_create and moved is not None and moved.delete is None:
             break
-    if strange and moved is not None and not is_create:
-        builder.present.pop(moved.role, None)  # it is no longer what the twin has
     yield from _answered(builder, operation, body)
-    for group in builder.variants.groups(accepted):
+    for group in builder.variants.groups(accepted, *alone):
         yield from _together(builder, operation, body, group, role)
     builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")

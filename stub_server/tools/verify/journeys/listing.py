@@ -77,11 +77,13 @@ def listed(builder: Builder, operation: Operation) -> Journey:
 def _make(builder: Builder, resource: Resource) -> Journey:
     """Three records that differ."""
     create, more = resource.create, f"{resource.role} more"
-    yield from builder.ready(resource)
+    yield from builder.ready(resource, **(builder.body(create) if resource.is_lasting else {}))
     third = builder.plain(create)
     third |= {name: uneven(value + 1) for name, value in third.items() if type(value) is float}
     others = {more: builder.body(create), f"{resource.role} third": third}
-    for makes, body in others.items() if resource.delete or more not in builder.present else ():
+    if resource.is_lasting:  # few may stay behind
+        others = {} if more in builder.present else {more: others[more]}
+    for makes, body in others.items():
         yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes)
 
 

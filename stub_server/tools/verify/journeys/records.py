@@ -38,7 +38,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
         for operation in filter(None, (resource.create, resource.update)):
             others = builder.plain(operation) if operation == resource.create else {}
             for ignored in ("", *key.ignores):
-                yield builder.probe(
+                seen = yield builder.probe(
                     operation,
                     "persists",
                     f"{member} that another record has, in {operation.id}",
@@ -47,6 +47,8 @@ def unique(builder: Builder, resource: Resource) -> Journey:
                     body={**others, member: spelled[ignored]},
                     suspect="uniqueness",
                 )
+                if builder.is_lasting and not seen.is_alike:
+                    break
 
 
 def remembers(builder: Builder, resource: Resource) -> Journey:
