@@ -23,7 +23,7 @@ from .catalogue import (
 )
 from .exchange import Answer
 from .options import Options
-from .variants import CNPJ, Variants, uneven
+from .variants import Variants, uneven
 
 GIVEN, NONE, WRONG = "{the credential}", "", "verify.no.credential"
 """The credential of a request: the caller's, none, and an invalid one."""
@@ -310,11 +310,7 @@ class Builder:
     def examples(self, operation: Operation) -> list[Any]:
         """The examples of the contract, with roles and new values."""
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
-        own = [self._own(each) for each in shown]
-        for each in own:
-            if len(each.get("document", "")) == CNPJ:
-                each |= {"type": "company", "document_type": "cnpj"}
-        return own
+        return [self._own(each) for each in shown]
 
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: it is active, but for what is sent."""

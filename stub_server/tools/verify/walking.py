@@ -213,10 +213,9 @@ class Walk:
         listed = await self._run.target.ask("GET", made.list.path)
         entry = next(iter(entries_of(listed.json())), Body())
         says = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
-        known, sent = self._run.document.schema(made.schema), self._run.demanded[operation.id]
-        unknown = entry.keys() - known["properties"].keys() - sent.keys()
-        unknown -= self._builder.properties(operation).keys()
-        names = sorted(unknown.intersection(says))
+        sent, shown = self._run.demanded[operation.id], self._run.document.schema(made.schema)
+        known = sent | shown["properties"] | self._builder.properties(operation)
+        names = sorted({*entry}.intersection(says) - known.keys())
         if names:
             sent |= {name: entry[name] for name in names}
             values = ", ".join(self._run.showing.value(name, entry[name]) for name in names)

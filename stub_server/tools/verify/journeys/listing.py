@@ -75,15 +75,12 @@ def listed(builder: Builder, operation: Operation) -> Journey:
 
 
 def _make(builder: Builder, resource: Resource) -> Journey:
-    """Three records that differ."""
-    create, more = resource.create, f"{resource.role} more"
+    """Two records that differ, also in their amounts."""
+    create, makes = resource.create, f"{resource.role} more"
     yield from builder.ready(resource, **(builder.body(create) if resource.is_lasting else {}))
-    third = builder.plain(create)
-    third |= {name: uneven(value + 1) for name, value in third.items() if type(value) is float}
-    others = {more: builder.body(create), f"{resource.role} third": third}
-    if resource.is_lasting:  # few may stay behind
-        others = {} if more in builder.present else {more: others[more]}
-    for makes, body in others.items():
+    body = builder.body(create)
+    body |= {name: uneven(value + 1) for name, value in body.items() if type(value) is float}
+    if resource.delete is not None or makes not in builder.present:
         yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes)
 
 
