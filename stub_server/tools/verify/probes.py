@@ -246,7 +246,7 @@ class Builder:
             operation,
             learns=learns,
             pointer=pointer or body_of(operation),
-            body=self.variants.renewed(body),
+            body=body,
             **asked,
         )
 
@@ -312,11 +312,15 @@ class Builder:
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
         return [self._own(each) for each in shown]
 
+    def smallest(self, operation: Operation) -> Body:
+        """The required members of a new body."""
+        body, schema = self.body(operation), self.document.resolve(operation.body or {})
+        return {name: body[name] for name in schema.get("required", ()) if name in body}
+
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: it is active, but for what is sent."""
-        body, properties = self.body(operation), self.properties(operation)
-        small = self.variants.smallest(operation.body or {}, body)
-        for name, inner in properties.items():
+        small = self.smallest(operation)
+        for name, inner in self.properties(operation).items():
             if "active" in self.document.resolve(inner).get("enum", ()):
                 small[name] = "active"
             elif name == "is_active":

@@ -167,6 +167,7 @@ async def rights_of(target: Target, operations: Sequence[Operation]) -> dict[str
         body = b"" if operation.method == "GET" else b"[]"
         asking.append(target.ask(operation.method, path, body))
     answers = await together(*asking)
+    asked = [*zip(operations, answers, strict=True)]
     if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
@@ -176,18 +177,19 @@ async def rights_of(target: Target, operations: Sequence[Operation]) -> dict[str
             " are not followed"
         )
     statuses: dict[str | None, set[int]] = defaultdict(set)  # by scheme, and by scope
-    for operation, answer in zip(operations, answers, strict=True):
+    for operation, answer in asked:
         scopes = operation.scopes if operation.scheme != "jwt" else ()
         for name in (operation.scheme, *scopes):
             statuses[name].add(answer.status)
     closed = {}
-    for operation, answer in zip(operations, answers, strict=True):
+    for operation, answer in asked:
         lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
         if operation.scheme == "jwt" and answer.status in (401, 403):
             closed[operation.id] = "needs a JWT, and the credential is a key"
         elif statuses["bearer"] == {401} and operation.scheme == "bearer":
-            needed = "needs a private key or a JWT, and the credential is a public key"
-            closed[operation.id] = needed
+            closed[operation.id] = (
+                "needs a private key or a JWT, and the credential is a public key"
+            )
         elif lacking:
             closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
     return closed

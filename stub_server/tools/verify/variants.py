@@ -2,7 +2,7 @@
 beyond it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from itertools import chain, count
 from random import Random
@@ -114,17 +114,6 @@ class Variants:
                 return NOWHERE + name
         return None
 
-    def renewed(self, body: Any) -> Any:
-        """A body that no record has: what was drawn to be unique is drawn anew; what is refused
-        stays so.
-        """
-        renewed = {**body} if isinstance(body, Mapping) else {}
-        for member, value in renewed.items():
-            is_document = member == "document" and len(normalise(str(value))) in (CPF, CNPJ)
-            if is_document or self.is_own(value):
-                renewed[member] = self.value(member, value) or value
-        return renewed or body
-
     def is_own(self, value: Any) -> bool:
         """Whether a value is of this run."""
         return f"verify-{self._run}" in str(value)
@@ -132,11 +121,6 @@ class Variants:
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
         return self._mender.accepts(schema, with_leaves(value, _named))
-
-    def smallest(self, schema: Json, base: Any) -> Any:
-        """The required members of a body."""
-        required = self._resolve(schema).get("required", ())
-        return {name: base[name] for name in required if name in base}
 
     # -- a body at each limit and just beyond it
 
@@ -213,7 +197,8 @@ class Variants:
                 case "type":
                     yield _Try(_OTHER[limit], f"another type than {limit}")
                     if limit == "boolean":
-                        yield from (_Try(True, "true"), _Try(False, "false"))
+                        yield _Try(True, "true")
+                        yield _Try(False, "false")
                 case "enum" | "oneOf" if options := self.options(node):
                     yield from (_Try(option, f"the value {option}", "enum") for option in options)
                     yield _Try("verify-unknown", "a value that is not listed", "enum")
@@ -232,8 +217,8 @@ class Variants:
                         yield _Try(self._now.replace("Z", "-03:00"), "an instant with an offset")
                     yield _Try("verify", f"not a valid {limit}", "format")
                 case "pattern":
-                    for text in ("\0", "verify verify"):
-                        yield _Try(text, "text that the pattern excludes", "pattern")
+                    yield _Try("\0", "text that the pattern excludes", "pattern")
+                    yield _Try("verify verify", "text that the pattern excludes", "pattern")
                 case "multipleOf":
                     value = round(node.get("minimum", 0) + 1 + limit / 2, 6)
                     yield _Try(value, f"not a multiple of {limit}", "multipleOf")

@@ -12,17 +12,15 @@ from ..probes import Builder, Journey, Probe, Seen, placeholder
 from .listing import narrowing
 
 _VALID = 3.0  # seconds of a key
-_Way = tuple[Operation, Any]
-"""A request by which a record may move: the operation and its body."""
+_Way = tuple[Operation | None, Any]
+"""A request by which a record may move: the operation, if there is one, and its body."""
 
 
 def unique(builder: Builder, resource: Resource) -> Journey:
     """A value that must be unique, for a second record and for a change, also in
     another spelling.
     """
-    if resource.delete is None:
-        yield from builder.ready(resource)
-    else:
+    if resource.delete is not None or resource.role not in builder.present:
         yield builder.make(resource, **builder.body(resource.create))
     for key in builder.document.unique.get(resource.schema, ()):
         member = key.members[0]
@@ -146,15 +144,14 @@ def transitions(builder: Builder, resource: Resource) -> Iterator[Journey]:
     """What is allowed to a record in each of its states, and in those of the records to which it
     belongs: a journey each, since one that departs tells nothing of others.
     """
-    update = resource.update
-    for state in _states(builder, resource):
+    for state in _options(builder, resource.update, _field(resource)):
         for way in _ways(builder, resource):
             yield _while(builder, resource, state, resource, [way])
-    writes = [(each, None) for each in (*resource.creates, update, resource.delete) if each]
+    writes = [(each, None) for each in (*resource.creates, resource.update, resource.delete)]
     for holder in builder.needs(resource.create):
-        changes = [(each, None) for each in (holder.update, holder.delete) if each]
+        changes = [(each, None) for each in (holder.update, holder.delete)]
         yield _while(builder, holder, None, resource, changes)
-        for state in _states(builder, holder):
+        for state in _options(builder, holder.update, _field(holder)):
             yield _while(builder, holder, state, resource, writes)
 
 
@@ -172,6 +169,8 @@ def _while(
             return
     when = f"while {holder.role} is {state}" if state is not None else f"that has {record.role}"
     for operation, body in ways:
+        if operation is None:
+            continue
         sent = "".join(f" {name}={value}" for name, value in (body or {}).items())
         learns = f"{operation.id}{sent} {f'from {state}' if is_own else when}"
         yield _move(builder, operation, learns, body)
@@ -183,11 +182,9 @@ def _while(
         builder.present.clear()
 
 
-def _move(
-    builder: Builder, operation: Operation, learns: str, body: Any = None, **more: Any
-) -> Probe:
+def _move(builder: Builder, operation: Operation, learns: str, body: Any) -> Probe:
     sent, where = builder.body(operation) if body is None else body, pointer_of(operation)
-    more |= {"group": "transitions", "suspect": "lifecycle"}
+    more = {"group": "transitions", "suspect": "lifecycle"}
     return builder.write(operation, sent, learns, where, **more)
 
 
@@ -210,13 +207,9 @@ def _field(resource: Resource) -> str:
     return "status" if resource.lifecycle is None else resource.lifecycle.field
 
 
-def _states(builder: Builder, resource: Resource) -> list[Any]:
-    """The states to which an update moves a record."""
-    update = resource.update
-    return [] if update is None else _options(builder, update, _field(resource))
-
-
-def _options(builder: Builder, operation: Operation, member: str) -> list[Any]:
-    """The values that a member of a body may have."""
+def _options(builder: Builder, operation: Operation | None, member: str) -> list[Any]:
+    """The values that a member of a body may have; none without an operation."""
+    if operation is None:
+        return []
     node = builder.document.resolve(builder.properties(operation).get(member, {}))
     return [True, False] if node.get("type") == "boolean" else builder.variants.options(node)
