@@ -166,9 +166,10 @@ class Runner(Run):
         change such records.
         """
         writers = [] if kind is None else [*kind.creates, *filter(None, (kind.update,))]
+        every = [*writers, *operations]
         if builder.is_lasting:  # lists first, as long as both sides have the same records
-            operations.sort(key=lambda each: each.method != "GET")
-        for each in {each.id: each for each in (*operations, *writers)}.values():
+            every.sort(key=lambda each: each.method != "GET")
+        for each in {each.id: each for each in every}.values():
             if builder.may(each):
                 yield accepts(builder, each)
         if kind is not None and builder.may(kind.create):
