@@ -29,10 +29,8 @@ _TEXTS: list[str] = fixture("verify.yaml")["texts"]
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
-TYPES = ("type", "document_type")
-"""Members of which a rule accepts a value only beside a document of that kind."""
-ONCE = ("name", "sku", "url")
-"""Members of which a rule accepts a value only once."""
+BOUND = ("type", "document_type", "name", "sku", "url")
+"""Members of which a rule accepts a value only beside a document of that kind, or only once."""
 CPF, CNPJ = 11, 14  # characters
 UNKNOWN_ID = str(uuid4())
 """The id of no record."""
@@ -149,14 +147,12 @@ class Variants:
                     tried = f"{'.'.join(place)}: {what}"
                     yield Variant(value, tried, rule, place, is_accepted, suspect)
 
-    def groups(self, accepted: Iterable[Variant], *alone: str) -> list[list[Variant]]:
-        """As few bodies as have each of the values: those of a group go together in one, but for
-        those of some members.
-        """
+    def groups(self, accepted: Iterable[Variant]) -> list[list[Variant]]:
+        """As few bodies as have each of the values: those of a group go together in one."""
         groups: list[list[Variant]] = []
-        for part in sorted(accepted, key=lambda part: part.place[-1] in alone):
+        for part in sorted(accepted, key=lambda part: part.place[-1] in BOUND):
             for group in groups:
-                if part.place[-1] not in alone and not any(map(part.overlaps, group)):
+                if part.place[-1] not in BOUND and not any(map(part.overlaps, group)):
                     group.append(part)
                     break
             else:

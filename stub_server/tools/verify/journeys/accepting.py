@@ -9,7 +9,7 @@ from ....contract.source import fixture
 from ....core.record import Body
 from ..catalogue import body_of, pointer_of
 from ..probes import PAUSE, QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
-from ..variants import ONCE, TYPES, Variant, applied
+from ..variants import BOUND, Variant, applied
 from .listing import listed
 
 _STRANGE, _STRANGE_OF_FEW = 5, 2
@@ -128,9 +128,8 @@ def _limits(builder: Builder, operation: Operation, large: Body) -> Journey:
     accepted = [each for each in variants if each.is_accepted and each.place[-1] != "document"]
     moved, role = builder.resource_of(operation), ""
     is_create = moved is not None and operation in moved.creates
-    alone: tuple[str, ...] = TYPES + ONCE
-    if is_create and builder.is_lasting:  # its update tries what a rule binds
-        accepted, alone = [each for each in accepted if each.place[-1] not in TYPES], ()
+    if is_create and builder.is_lasting:  # its update tries what needs a record of its own
+        accepted = [each for each in accepted if each.place[-1] not in BOUND]
     if moved is not None and moved.lifecycle is not None and not is_create:
         role = moved.role  # one in its last state takes no other change
     builder.present.pop(role, None)
@@ -144,7 +143,7 @@ def _limits(builder: Builder, operation: Operation, large: Body) -> Journey:
         if is_kept and strange == (_STRANGE_OF_FEW if builder.is_lasting else _STRANGE):
             break
     yield from _answered(builder, operation, large)
-    for group in builder.variants.groups(accepted, *alone):
+    for group in builder.variants.groups(accepted):
         yield from _together(builder, operation, large, group, role)
     builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")
