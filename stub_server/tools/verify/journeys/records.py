@@ -12,8 +12,8 @@ from ..probes import Builder, Journey, Probe, Seen, placeholder
 from .listing import narrowing
 
 _VALID = 3.0  # seconds of a key
-_Way = tuple[Operation | None, Any]
-"""A request by which a record may move: the operation, if there is one, and its body."""
+_Way = tuple[Operation, Any]
+"""A request by which a record may move: the operation and its body."""
 
 
 def unique(builder: Builder, resource: Resource) -> Journey:
@@ -147,9 +147,10 @@ def transitions(builder: Builder, resource: Resource) -> Iterator[Journey]:
     for state in _options(builder, resource.update, _field(resource)):
         for way in _ways(builder, resource):
             yield _while(builder, resource, state, resource, [way])
-    writes = [(each, None) for each in (*resource.creates, resource.update, resource.delete)]
+    writers = (*resource.creates, resource.update, resource.delete)
+    writes = [(each, None) for each in writers if each]
     for holder in builder.needs(resource.create):
-        changes = [(each, None) for each in (holder.update, holder.delete)]
+        changes = [(each, None) for each in (holder.update, holder.delete) if each]
         yield _while(builder, holder, None, resource, changes)
         for state in _options(builder, holder.update, _field(holder)):
             yield _while(builder, holder, state, resource, writes)
@@ -169,8 +170,6 @@ def _while(
             return
     when = f"while {holder.role} is {state}" if state is not None else f"that has {record.role}"
     for operation, body in ways:
-        if operation is None:
-            continue
         sent = "".join(f" {name}={value}" for name, value in (body or {}).items())
         learns = f"{operation.id}{sent} {f'from {state}' if is_own else when}"
         yield _move(builder, operation, learns, body)
