@@ -23,7 +23,7 @@ from .catalogue import (
 )
 from .exchange import Answer
 from .options import Options
-from .variants import Variants, uneven
+from .variants import CNPJ, Variants, uneven
 
 GIVEN, NONE, WRONG = "{the credential}", "", "verify.no.credential"
 """The credential of a request: the caller's, none, and an invalid one."""
@@ -310,7 +310,11 @@ class Builder:
     def examples(self, operation: Operation) -> list[Any]:
         """The examples of the contract, with roles and new values."""
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
-        return [self._own(each) for each in shown]
+        own = [self._own(each) for each in shown]
+        for each in own:
+            if len(each.get("document", "")) == CNPJ:  # an update does not say its type
+                each |= {"type": "company", "document_type": "cnpj"}
+        return own
 
     def smallest(self, operation: Operation) -> Body:
         """The required members of a new body."""

@@ -174,7 +174,8 @@ class Runner(Run):
                 yield accepts(builder, each)
         if kind is not None and builder.may(kind.create):
             yield unique(builder, kind)
-            yield remembers(builder, kind)
+            if not builder.is_lasting:  # the list was compared when they were made
+                yield remembers(builder, kind)
             yield from transitions(builder, kind)
             if kind.key == "apiKeyId":  # last: the backend alone counts this use of a key
                 yield expires(builder, kind)

@@ -28,7 +28,7 @@ from ..probes import (
 )
 from ..variants import UNKNOWN_ID, Variant, uneven
 
-_PAGES = (1, 2, 3)
+_PAGES = (1, 2)
 _TIMES = 4
 _SHOWN = 50  # entries of a list that are looked at: fewer than the most of a page
 _EACH = 2  # records that are read by their ids
