@@ -49,6 +49,25 @@ def showing(change: Callable[[Json], Json], path: str = "/v2") -> Act:
     return act
 
 
+def changing(method: str, path: str, change: Callable[[Json], Any]) -> Act:
+    """A backend in which `change` alters the bodies of an operation before it takes them."""
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if is_for(request, method, path) and isinstance(body, dict) and body:
+            change(body)
+            request = with_json(request, body)
+        return await ask(request)
+
+    return act
+
+
+def refused(status: int, message: str, **more: Any) -> Answer:
+    """A refusal in the backend's own words."""
+    said = {"error": True, "message": message, "code": "no"} | more
+    return Answer(status, _OF_JSON, orjson.dumps(said))
+
+
 async def without_codes(request: Request, ask: Ask) -> Answer:
     """Refusals have a sentence alone; that of an unknown path is another one."""
     answer = await ask(request)
@@ -116,12 +135,10 @@ def test_a_secret_that_a_list_shows_is_named_first() -> None:
 
 
 def test_an_update_that_loses_what_it_does_not_have_is_named() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "PUT", "/v2/customers/{customerId}") and isinstance(body, dict):
-            request = with_json(request, {"metadata": {}} | body) if body else request
-        return await ask(request)
+    def loses(body: Json) -> None:
+        body.setdefault("metadata", {})
 
+    act = changing("PUT", "/v2/customers/{customerId}", loses)
     found = divergences(act, only=("updateCustomer",))
     assert [("not-persisted", ["updateCustomer"])] == [(it.kind, it.operations) for it in found]
 
@@ -186,15 +203,13 @@ def test_what_is_hidden_from_a_key_of_another_project_is_one_other_status() -> N
 
 
 def test_an_entry_that_is_kept_once_is_no_loss() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        several = body.get("allowed_ips") if isinstance(body, dict) else None
-        if isinstance(several, list):
-            once = body | {"allowed_ips": [*dict.fromkeys(several)]}
-            request = with_json(request, once) if len(several) <= 100 else request
-        return await ask(request)
+    def keep(body: Json) -> None:
+        several = body.get("allowed_ips")
+        if isinstance(several, list) and len(several) <= 100:
+            body["allowed_ips"] = [*dict.fromkeys(several)]
 
-    assert divergences(act, only=("createApiKey", "updateApiKey")) == []
+    acts = changing("POST", "/api-keys", keep), changing("PUT", "/api-keys/{apiKeyId}", keep)
+    assert divergences(*acts, only=("createApiKey", "updateApiKey")) == []
 
 
 def test_a_member_of_answers_that_an_update_writes_is_named_by_itself() -> None:
@@ -223,17 +238,11 @@ def test_a_member_of_answers_that_an_update_writes_is_named_by_itself() -> None:
 
 
 def test_an_instant_of_another_time_zone_stays_the_instant() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if (
-            is_for(request, "POST", "/api-keys")
-            and isinstance(body, dict)
-            and body.get("expires_at")
-        ):
-            cut = str(body["expires_at"]).replace("-03:00", "Z")
-            request = with_json(request, body | {"expires_at": cut})
-        return await ask(request)
+    def cut(body: Json) -> None:
+        if body.get("expires_at"):
+            body["expires_at"] = str(body["expires_at"]).replace("-03:00", "Z")
 
+    act = changing("POST", "/api-keys", cut)
     found = divergences(act, only=("createApiKey",))
     assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
     assert "expires_at" in found[0].title
@@ -279,12 +288,7 @@ def test_a_deleted_record_that_is_listed_is_told_once() -> None:
 
 
 def test_what_is_not_stored_is_not_told_again_as_what_is_not_checked() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "POST", "/v2/plans") and isinstance(body, dict):
-            request = with_json(request, body | {"amount": 10.01})
-        return await ask(request)
-
+    act = changing("POST", "/v2/plans", lambda body: body.update(amount=10.01))
     kinds = {each.kind for each in divergences(act, only=("createPlan",))}
     assert "not-persisted" in kinds
     assert not {"laxer", "incomplete"} & kinds
@@ -308,8 +312,7 @@ def test_a_move_that_is_refused_is_told_once() -> None:
         read = await ask(Request("GET", request.path.rpartition("/")[0], headers=headers))
         if json_of(read).get("data", {}).get("project", {}).get("status") != "active":
             return await ask(request)
-        said = {"error": True, "message": "A project cannot become active again.", "code": "no"}
-        return with_body(read._replace(status=409), orjson.dumps(said))
+        return refused(409, "A project cannot become active again.")
 
     kinds = [each.kind for each in divergences(act, only=("activateProject",))]
     assert "lifecycle" in kinds
@@ -321,8 +324,7 @@ def test_what_every_body_lacks_is_said_in_the_words_of_the_backend() -> None:
         answer = await ask(request)
         if not is_for(request, "POST", "/v2/products") or answer.status in (400, 401, 415, 422):
             return answer
-        said = {"error": True, "message": "price is required", "code": "no"}
-        return with_body(answer._replace(status=422), orjson.dumps(said))
+        return refused(422, "price is required")
 
     found = divergences(act, only=("createProduct",))
     said = "createProduct · make the product: answered 422, expected 201 (price is required; no)"
@@ -366,15 +368,11 @@ def test_an_instant_that_is_early_says_by_how_much() -> None:
 
 
 def test_a_text_that_an_update_cannot_empty_is_named() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "PUT", "/v2/projects/{projectId}") and isinstance(body, dict):
-            emptied = body.get("description", "kept") or "kept"
-            if emptied == "kept" and "description" in body:
-                body.pop("description")
-                request = with_json(request, body)
-        return await ask(request)
+    def keep(body: Json) -> None:
+        if not body.get("description", "kept"):
+            body.pop("description")
 
+    act = changing("PUT", "/v2/projects/{projectId}", keep)
     found = divergences(act, only=("updateProject",))
     assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
     assert found[0].title.endswith(', not ""')
@@ -386,8 +384,7 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
         is_plan = request.path.startswith("/v2/plans") and isinstance(body, dict)
         if is_plan and is_for(request, "POST", "/v2/plans"):
             if "price" not in body:
-                said = {"message": "Invalid.", "details": [{"field": "price", "is": "required"}]}
-                return Answer(422, _OF_JSON, orjson.dumps(said))
+                return refused(422, "Invalid.", details=[{"field": "price", "is": "required"}])
             body.pop("price")
         if is_plan and request.method == "PUT":
             body.pop("metadata", None)
@@ -408,8 +405,7 @@ def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None
         body = json_of(request)
         is_create = is_for(request, "POST", "/v2/projects") and isinstance(body, dict)
         if is_create and body.get("logo_url", "") is None:
-            said = {"message": "Invalid.", "details": [{"field": "logo_url", "is": "null"}]}
-            return Answer(422, _OF_JSON, orjson.dumps(said))
+            return refused(422, "Invalid.", details=[{"field": "logo_url", "is": "null"}])
         answer = await ask(request)
         return rewritten(answer, shown) if answer.status < 300 else answer
 
@@ -431,7 +427,7 @@ def test_what_a_limited_key_may_create_is_seen_where_a_creation_demands_more() -
         if json_of(answer).get("code") != "project_not_allowed":
             return rewritten(answer, priced) if answer.status < 300 else answer
         if price is None:
-            return Answer(422, _OF_JSON, b'{"message": "price is required of a key"}')
+            return refused(422, "price is required of a key")
         return await ask(await as_owner(request, ask))
 
     def priced(it: Json) -> Json:
@@ -450,7 +446,7 @@ def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
         answer = await ask(request)
         if not is_for(request, "POST", "/v2/plans") or answer.status != 201:
             return answer
-        return Answer(422, _OF_JSON, b'{"error": true, "message": "No.", "code": "no"}')
+        return refused(422, "No.")
 
     report = of_run(watched(act, write=True, only=("Plans",)).run, (), 0)
     kinds = [each.kind for each in report.divergences]
@@ -511,8 +507,7 @@ def test_a_record_that_another_merchant_can_read_is_named() -> None:
 def test_what_a_list_refuses_is_not_in_a_wrong_order_too() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         is_sorted = is_for(request, "GET", "/v2/plans") and "sort=amount" in request.query
-        said = b'{"error": true, "message": "No such order.", "code": "no"}'
-        return Answer(400, _OF_JSON, said) if is_sorted else await ask(request)
+        return refused(400, "No such order.") if is_sorted else await ask(request)
 
     assert "sort" not in [each.kind for each in divergences(act, only=("listPlans",))]
 
@@ -521,8 +516,7 @@ def test_a_limit_that_lists_share_is_one_divergence() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         if "page=9007199254740991" not in request.query:
             return await ask(request)
-        said = {"message": "Invalid.", "details": [f"the page of {request.path}"]}
-        return Answer(422, _OF_JSON, orjson.dumps(said))
+        return refused(422, "Invalid.", details=[f"the page of {request.path}"])
 
     found = divergences(act, only=("listPlans", "listCustomers", "listProducts"), write=False)
     strict = [each for each in found if each.kind == "stricter"]
@@ -561,8 +555,7 @@ def test_a_move_is_tried_from_a_state_that_it_leaves() -> None:
             return await ask(request)
         read = await ask(await as_owner(own("GET", request.path.rpartition("/")[0]), ask))
         if "active" == json_of(read).get("data", {}).get("project", {}).get("status"):
-            said = {"error": True, "message": "It is active.", "code": "no"}
-            return Answer(409, _OF_JSON, orjson.dumps(said))
+            return refused(409, "It is active.")
         answer = await ask(request)
         return await ask(with_json(request, {})) if answer.status == 422 else answer
 
@@ -582,30 +575,27 @@ def test_few_records_that_cannot_be_deleted_stay_behind_in_a_lax_backend() -> No
         return {name: body[name] for name in ("email", "document") if body.get(name)}
 
     report = of_run(watched(act, write=True, only=("Customers",)).run, (), 0)
-    assert len(report.left_behind) <= 25
+    assert len(report.left_behind) <= 10
 
 
 def test_who_may_not_make_keys_is_not_accused_of_it() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         is_known = answer.status not in (400, 401)
-        said = b'{"error": true, "message": "Ask an owner.", "code": "insufficient_scope"}'
         is_refused = is_known and is_for(request, "POST", "/api-keys")
-        return Answer(403, _OF_JSON, said) if is_refused else answer
+        said = refused(403, "Ask an owner.", code="insufficient_scope")
+        return said if is_refused else answer
 
     found = divergences(act, only=("createApiKey", "listAvailableScopes"))
     assert "scope" not in [each.kind for each in found]
 
 
 def test_a_list_that_is_lost_is_told_once() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "POST", "/api-keys") and isinstance(body, dict):
-            several = body.get("allowed_ips")
-            if isinstance(several, list) and 0 < len(several) <= 100:
-                body.pop("allowed_ips")
-                request = with_json(request, body)
-        return await ask(request)
+    def lose(body: Json) -> None:
+        several = body.get("allowed_ips")
+        if isinstance(several, list) and 0 < len(several) <= 100:
+            body.pop("allowed_ips")
 
+    act = changing("POST", "/api-keys", lose)
     found = divergences(act, only=("createApiKey", "listApiKeys"))
     assert [("not-persisted", ["createApiKey"])] == [(it.kind, it.operations) for it in found]

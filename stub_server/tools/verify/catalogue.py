@@ -37,6 +37,11 @@ class Resource:
     lifecycle: Lifecycle | None
 
     @property
+    def is_lasting(self) -> bool:
+        """Whether its records can be changed, and not deleted: a run makes few of them."""
+        return self.delete is None and self.update is not None
+
+    @property
     def create(self) -> Operation:
         """The first of its creations."""
         return self.creates[0]

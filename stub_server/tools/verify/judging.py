@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
@@ -40,7 +39,6 @@ class Run(Ledger):
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.unknown_id = str(uuid4())
         self.demanded: dict[str, Body] = defaultdict(dict)
         """What creations demand that the contract lacks, by operationId."""
         self.closed: dict[str, str] = {}

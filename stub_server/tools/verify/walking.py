@@ -21,11 +21,8 @@ from .findings import Finding, cut
 from .judging import INVALID, Judge, Run
 from .probes import (
     GIVEN,
-    NONE,
-    OTHER,
     QUIET,
-    UNKNOWN,
-    WRONG,
+    SETUP,
     Asked,
     Builder,
     Departed,
@@ -62,21 +59,15 @@ class Walk:
         self._run, self._builder, self._fork, self._made = run, builder, fork, made
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
-        self._roles.play(GIVEN, Names(run.options.token, fork.token))
-        for role, text in (
-            (NONE, ""),
-            (WRONG, "verify.no.credential"),
-            (OTHER, run.options.other),
-            (UNKNOWN, run.unknown_id),
-        ):
-            self._roles.play(role, Names(text, text))
+        self._roles.play(GIVEN.strip("{}"), Names(run.options.token, fork.token))
 
     async def go(self, journeys: Iterable[Journey]) -> bool:
         """Send the probes of each journey in order, until the target's records are no longer what
         the twin's are: then it is False.
         """
         for journey in journeys:
-            if not await self._journey(journey) or self._judge.has_strange:
+            is_alike = await self._journey(journey) and not self._judge.has_strange
+            if not is_alike and not self._builder.is_lasting:
                 return False
         return True
 
@@ -127,7 +118,7 @@ class Walk:
     async def _checked(self, probe: Probe) -> Seen:
         """Send a probe, and read what it has made, changed or deleted. Raises Departed."""
         seen = await self._probe(probe)
-        if probe.keeps and not seen.is_alike:
+        if probe.group == SETUP and not seen.is_alike:
             raise Departed
         check = self._check(probe, seen)
         if check is not None:
@@ -222,10 +213,9 @@ class Walk:
         listed = await self._run.target.ask("GET", made.list.path)
         entry = next(iter(entries_of(listed.json())), Body())
         says = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
-        known, sent = self._run.document.schema(made.schema), self._run.demanded[operation.id]
-        unknown = entry.keys() - known["properties"].keys() - sent.keys()
-        unknown -= self._builder.properties(operation).keys()
-        names = sorted(unknown.intersection(says))
+        sent, shown = self._run.demanded[operation.id], self._run.document.schema(made.schema)
+        known = sent | shown["properties"] | self._builder.properties(operation)
+        names = sorted({*entry}.intersection(says) - known.keys())
         if names:
             sent |= {name: entry[name] for name in names}
             values = ", ".join(self._run.showing.value(name, entry[name]) for name in names)
@@ -260,7 +250,7 @@ class Walk:
 
     def _request(self, probe: Probe, party: int) -> Request:
         """The request to one party: 0 is the target."""
-        parts = [probe.path, probe.query, probe.headers, probe.body, placeholder(probe.credential)]
+        parts = [probe.path, probe.query, probe.headers, probe.body, probe.credential]
         path, query, named, body, token = self._roles.spelled(parts, party)
         if party == 0 and isinstance(body, dict):
             body = self._run.demanded[probe.operation.id] | body
@@ -283,9 +273,8 @@ class Walk:
             self._judge.has_strange = True
             for role in roles:
                 self._roles.forget(role)
-                kind = self._builder.kind_of(role)
-                if probe.group != "rejects" or kind is None or kind.delete is not None:
-                    present.pop(role, None)  # a record that cannot be deleted serves for more
+                if present.pop(role, None) is not None and probe.group != SETUP:
+                    self._builder.departed.add(role)
         if not seen.target.is_success:
             return
         if operation.method == "DELETE":
@@ -299,8 +288,8 @@ class Walk:
         if known not in (None, own):
             self._judge.has_strange = True
         is_update = self._builder.changed_by(operation) is not None
-        if is_update and seen.both_accept and roles[-1] in present:
-            present[roles[-1]] |= probe.body
+        if is_update and seen.both_accept:
+            present[roles[-1]] = present.get(roles[-1], {}) | probe.body
         if not probe.makes:
             return
         present[probe.makes] = probe.body

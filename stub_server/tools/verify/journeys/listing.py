@@ -15,7 +15,6 @@ from ..catalogue import Resource, entries_of, is_list, part_about, queried, role
 from ..comparing import folded, is_number
 from ..findings import LISTED
 from ..probes import (
-    OTHER,
     QUIET,
     SETUP,
     Builder,
@@ -29,7 +28,7 @@ from ..probes import (
 )
 from ..variants import UNKNOWN_ID, Variant, uneven
 
-_PAGES = (1, 2, 3)
+_PAGES = (1, 2)
 _TIMES = 4
 _SHOWN = 50  # entries of a list that are looked at: fewer than the most of a page
 _EACH = 2  # records that are read by their ids
@@ -76,14 +75,13 @@ def listed(builder: Builder, operation: Operation) -> Journey:
 
 
 def _make(builder: Builder, resource: Resource) -> Journey:
-    """Three records that differ."""
-    create, more = resource.create, f"{resource.role} more"
-    yield from builder.ready(resource)
-    third = builder.plain(create)
-    third |= {name: uneven(value + 1) for name, value in third.items() if type(value) is float}
-    others = {more: builder.body(create), f"{resource.role} third": third}
-    for makes, body in others.items() if resource.delete or more not in builder.present else ():
-        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
+    """Two records that differ, also in their amounts."""
+    create, makes = resource.create, f"{resource.role} more"
+    yield from builder.ready(resource, **(builder.body(create) if resource.is_lasting else {}))
+    body = builder.body(create)
+    body |= {name: uneven(value + 1) for name, value in body.items() if type(value) is float}
+    if resource.delete is not None or makes not in builder.present:
+        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes)
 
 
 def _parameters(builder: Builder, operation: Operation) -> Journey:
@@ -269,13 +267,13 @@ def _records(builder: Builder, listing: Operation, resource: Resource, known: li
                 if not flaws:
                     break
             yield from flaws
-            if builder.has_other:
+            if builder.other:
                 yield builder.probe(
                     about,
                     "rejects",
                     "a record, with the credential of another merchant",
                     path=path,
-                    credential=OTHER,
+                    credential=builder.other,
                     suspect="auth",
                     expects=404,
                 )

@@ -20,9 +20,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     """A value that must be unique, for a second record and for a change, also in
     another spelling.
     """
-    if resource.delete is None:
-        yield from builder.ready(resource)
-    else:
+    if resource.delete is not None or resource.role not in builder.present:
         yield builder.make(resource, **builder.body(resource.create))
     for key in builder.document.unique.get(resource.schema, ()):
         member = key.members[0]
@@ -38,7 +36,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
         for operation in filter(None, (resource.create, resource.update)):
             others = builder.plain(operation) if operation == resource.create else {}
             for ignored in ("", *key.ignores):
-                yield builder.probe(
+                seen = yield builder.probe(
                     operation,
                     "persists",
                     f"{member} that another record has, in {operation.id}",
@@ -47,6 +45,8 @@ def unique(builder: Builder, resource: Resource) -> Journey:
                     body={**others, member: spelled[ignored]},
                     suspect="uniqueness",
                 )
+                if builder.is_lasting and not seen.is_alike:
+                    break
 
 
 def remembers(builder: Builder, resource: Resource) -> Journey:
@@ -59,7 +59,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     query = {} if listing is None else narrowing(builder, listing, resource)
 
     def probe(asked: Operation, learns: str, suspect: str, **more: Any) -> Probe:
-        return builder.probe(asked, "persists", learns, suspect=suspect, keeps=True, **more)
+        return builder.probe(asked, "persists", learns, suspect=suspect, **more)
 
     def listed(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
         if listing is not None and query:
@@ -72,7 +72,9 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
             yield probe(each, f"{parent.role} after the create", "figures")
     if delete is None or not builder.may(delete):
         return
-    yield probe(delete, "delete", "lifecycle")
+    seen = yield probe(delete, "delete", "lifecycle")
+    if not seen.is_alike:
+        return
     yield from listed("the deleted record", "not-deleted", delete)
     yield probe(delete, "delete again", "not-deleted")
     update = resource.update
@@ -97,7 +99,7 @@ def expires(builder: Builder, keys: Resource) -> Journey:
             "a key that has expired",
             below(body_of(keys.create), "properties", "expires_at"),
             about=keys.create,
-            credential=f"{keys.role} ended secret",
+            credential=placeholder(f"{keys.role} ended secret"),
             suspect="auth",
             expects=401,
         )
@@ -108,14 +110,16 @@ def loses(builder: Builder, keys: Resource) -> Journey:
     update, role = keys.update, f"{keys.role} changed"
     if update is None or not builder.may(update):
         return
-    every, credential = builder.assignable(), f"{role} secret"
+    every, credential = builder.assignable(), placeholder(f"{role} secret")
     kept = [each for each in every if each != "projects:read"]
     where = below(body_of(update), "properties", "scopes")
     listing = builder.document.operations["listProjects"]
     yield builder.make(keys, role, scopes=every)
     yield builder.probe(listing, "accepts", "a key with every scope", credential=credential)
     path = keys.at(placeholder(role))
-    yield builder.write(update, {"scopes": kept}, "scopes", where, path=path, keeps=True)
+    seen = yield builder.write(update, {"scopes": kept}, "scopes", where, path=path)
+    if not seen.both_accept:
+        return
     yield builder.probe(
         listing,
         "rejects",
@@ -140,15 +144,15 @@ def transitions(builder: Builder, resource: Resource) -> Iterator[Journey]:
     """What is allowed to a record in each of its states, and in those of the records to which it
     belongs: a journey each, since one that departs tells nothing of others.
     """
-    update = resource.update
-    for state in _states(builder, resource):
+    for state in _options(builder, resource.update, _field(resource)):
         for way in _ways(builder, resource):
             yield _while(builder, resource, state, resource, [way])
-    writes = [(each, None) for each in (*resource.creates, update, resource.delete) if each]
+    writers = (*resource.creates, resource.update, resource.delete)
+    writes = [(each, None) for each in writers if each]
     for holder in builder.needs(resource.create):
         changes = [(each, None) for each in (holder.update, holder.delete) if each]
         yield _while(builder, holder, None, resource, changes)
-        for state in _states(builder, holder):
+        for state in _options(builder, holder.update, _field(holder)):
             yield _while(builder, holder, state, resource, writes)
 
 
@@ -161,8 +165,8 @@ def _while(
     yield builder.make(record, **({field: state} if begins else {}))
     if holder.update is not None and state is not None and not begins:
         body = {field: state}
-        seen = yield _move(builder, holder.update, f"to {state}", body, keeps=True)
-        if not seen.twin.is_success:
+        seen = yield _move(builder, holder.update, f"to {state}", body)
+        if not seen.both_accept:
             return
     when = f"while {holder.role} is {state}" if state is not None else f"that has {record.role}"
     for operation, body in ways:
@@ -177,11 +181,9 @@ def _while(
         builder.present.clear()
 
 
-def _move(
-    builder: Builder, operation: Operation, learns: str, body: Any = None, **more: Any
-) -> Probe:
+def _move(builder: Builder, operation: Operation, learns: str, body: Any) -> Probe:
     sent, where = builder.body(operation) if body is None else body, pointer_of(operation)
-    more |= {"group": "transitions", "suspect": "lifecycle"}
+    more = {"group": "transitions", "suspect": "lifecycle"}
     return builder.write(operation, sent, learns, where, **more)
 
 
@@ -204,13 +206,9 @@ def _field(resource: Resource) -> str:
     return "status" if resource.lifecycle is None else resource.lifecycle.field
 
 
-def _states(builder: Builder, resource: Resource) -> list[Any]:
-    """The states to which an update moves a record."""
-    update = resource.update
-    return [] if update is None else _options(builder, update, _field(resource))
-
-
-def _options(builder: Builder, operation: Operation, member: str) -> list[Any]:
-    """The values that a member of a body may have."""
+def _options(builder: Builder, operation: Operation | None, member: str) -> list[Any]:
+    """The values that a member of a body may have; none without an operation."""
+    if operation is None:
+        return []
     node = builder.document.resolve(builder.properties(operation).get(member, {}))
     return [True, False] if node.get("type") == "boolean" else builder.variants.options(node)
