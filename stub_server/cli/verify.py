@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,10 +76,7 @@ def verify(
         report = _sent(
             options, host, coverage, hidden, record_har, corrects=write_overlay is not None
         )
-    for text in written(report, forms, write_overlay):
-        click.echo(text)
-    for note in report.notes:
-        click.echo(printable(note), err=True)
+    _print(written(report, forms, write_overlay), report)
     sys.exit(report.exit)
 
 
@@ -181,16 +178,16 @@ def proxy(
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
-    for text in written(report, forms, write_overlay):
-        click.echo(text)
-    reasons = []
-    for reason, count in sorted(watching.unjudged.items()):
-        reasons.append(f"{count:,} ({printable(reason)})")
-    if not report.requests and not report.divergences:
-        click.echo(f"Nothing was judged: {', '.join(reasons) or 'no request came'}.", err=True)
-    elif reasons:
-        click.echo(f"Not judged: {', '.join(reasons)}.", err=True)
+    _print(written(report, forms, write_overlay), report)
     sys.exit(report.exit if fail else 0)
+
+
+def _print(forms: Iterator[str], report: Report) -> None:
+    """Print the forms of a report that are for the terminal, and its notes."""
+    for text in forms:
+        click.echo(text)
+    for note in report.notes:
+        click.echo(printable(note), err=True)
 
 
 def _serve(target: str, port: int, watching: Watching) -> None:

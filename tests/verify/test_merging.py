@@ -207,4 +207,4 @@ def test_what_both_sides_do_otherwise_is_named_whatever_found_it() -> None:
         target=Said(200, ""),
     )
     [one] = divergences([removal, replace(removal, operation="deleteProject")])
-    assert "deletePlan delete the plan (allowed)" in one.title
+    assert "deletePlan delete the plan (200)" in one.title

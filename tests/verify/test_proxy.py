@@ -137,7 +137,7 @@ def test_a_large_body_is_passed_on_and_not_judged() -> None:
     assert ([], 0, 1) == (
         report.divergences,
         report.requests,
-        sum(proxied.watching.unjudged.values()),
+        sum(proxied.watching.observed.unjudged.values()),
     )
     assert "not judged" in proxied.lines[0]
 
@@ -181,7 +181,7 @@ def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
         watching.passed(Exchange(Request("GET", "/v2/nowhere"), large))
     goes_on.set()
     watching.report()
-    assert watching.unjudged["more requests than could be judged"] >= 2
+    assert watching.observed.unjudged["more requests than could be judged"] >= 2
 
 
 def test_a_name_that_was_rebound_to_this_machine_reaches_no_backend() -> None:
@@ -318,7 +318,8 @@ def test_the_command_serves_until_it_is_interrupted_and_reports(
 
 @pytest.mark.check
 @pytest.mark.parametrize(
-    ("coding", "reason"), [("", "no request came"), ("x-secret", "1 (a body encoded as x-secret)")]
+    ("coding", "reason"),
+    [("", "no request of the contract"), ("x-secret", "1 (a body encoded as x-secret)")],
 )
 def test_the_command_fails_with_3_if_nothing_was_judged(coding: str, reason: str) -> None:
     def play(connection: socket.socket) -> None:

@@ -18,7 +18,7 @@ from .cleanup import Cleanup
 from .comparing import Comparing, Difference, folded, is_number
 from .exchange import Answer, Exchange, base_of, code_of
 from .findings import CLASSES, RANKS, Finding, Got, Said, cut
-from .merging import STRICT, Ledger
+from .merging import Ledger
 from .options import Options
 from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Probe, Roles, roles_in
 from .target import Target
@@ -33,7 +33,8 @@ class Run(Ledger):
 
     def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
         """Raises ContractError."""
-        super().__init__(options.overlays, base_of(options.url), values=options.write)
+        mode = "write" if options.write else "read"
+        super().__init__(options.overlays, base_of(options.url), mode)
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
         self.target, self.showing.token = Target(options, on_exchange), options.token
@@ -141,7 +142,7 @@ class Judge:
             known = self._kinds.get(got, "refused-creation" if probe.group == SETUP else "stricter")
             kind = _REFUSED.get(target.status) or suspect or known
             says = dict.fromkeys(filter(_is_said, leaves(target.json())))
-            if kind in STRICT and says and self._run.options.write:
+            if kind in ("refused-creation", "stricter") and says and self._run.options.write:
                 title += f" ({cut('; '.join(says), 80)})"
         elif target.is_success:
             known = self._kinds.get(expected, "rule" if twin.status == 409 else "laxer")

@@ -50,16 +50,12 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    (exchanges, left_out), began = read(file, url), monotonic()
-    observed = Observed(url or "recorded traffic", "har", overlays)
+    exchanges, left_out = read(file, url)
+    observed, began = Observed(overlays, url or "recorded traffic", "har"), monotonic()
+    observed.unjudged += left_out
     for exchange in exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began, known)
-    for reason, count in sorted(left_out.items()):
-        report.notes.append(f"Not judged: {count:,} ({reason}).")
-    if not observed.requests and not observed.findings:
-        message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
-        raise UnusableInput(" ".join([message, *report.notes]))
     if corrects:
         asyncio.run(observed.correct(report))
     return report
@@ -128,8 +124,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         among=run.chosen,
         beyond=sum(bool(each["reason"]) for each in unreached),
         unseen="unreached",
-        target=options.url,
-        mode="write" if options.write else "read",
         seed=options.seed,
         seconds=round(run.seconds, 1),
         requests=run.target.requests,
