@@ -4,6 +4,7 @@ not accused.
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from stub_server.tools.verify.catalogue import body_of
 from stub_server.tools.verify.exchange import Answer, Request
 from stub_server.tools.verify.findings import Divergence
+from stub_server.tools.verify.forms import FORMS, rendered
 from stub_server.tools.verify.outcome import of_run
 
 from ..support.contract import document
@@ -608,3 +610,17 @@ def test_a_list_that_is_lost_is_told_once() -> None:
 
     found = divergences(act, only=("createApiKey", "listApiKeys"))
     assert [("not-persisted", ["createApiKey"])] == [(it.kind, it.operations) for it in found]
+
+
+def test_a_credential_that_is_echoed_escaped_or_encoded_is_shown_to_nobody() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        if dict(request.headers).get("authorization") != f"Bearer {other}":
+            return await ask(request)
+        echoed = {"seen": other.replace("/", "%2F"), "again": other}
+        return Answer(418, _OF_JSON, orjson.dumps(echoed).replace(b"/", b"\\/"))
+
+    other = "of/another/merchant"
+    seen = watched(act, write=True, only=("getCustomer", "listCustomers"), other=other)
+    text = rendered(FORMS["text"], report=of_run(seen.run, (), 0))
+    assert "answered 418" in text
+    assert other not in unquote(text).replace("\\/", "/")

@@ -18,7 +18,7 @@ import orjson
 from ...settings import Overlays
 from .correcting import correct
 from .exchange import Answer, Exchange
-from .findings import Finding, Report
+from .findings import Finding, Report, cut
 from .har import archive_of, entry_of
 from .merging import Ledger
 from .proxy import JUDGED
@@ -144,14 +144,16 @@ class Watching:
             answer = answer._replace(body=body or b"")
             found = self.observed.judge(Exchange(request, answer))
             classes = [*dict.fromkeys(each.kind for each in found)]
-        shown = entry_of(self.observed.showing.redacted(Exchange(request, answer)), self._target)
-        self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread or None}))
+        shown = self.observed.showing.redacted(Exchange(request, answer))
+        noted = {"_classes": classes, "_notJudged": unread or None}
+        self._kept.append(orjson.dumps(entry_of(shown, self._target) | noted))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
+        method, path, query, *_ = shown.request
+        line = cut(f"{path}?{query}".removesuffix("?"))
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         with suppress(OSError):  # nobody reads the lines any more
-            line = self.observed.showing.line(request)
-            self._say(f"{request.method:<6} {line}  {answer.status or '---'}  {word}")
+            self._say(f"{method:<6} {line}  {answer.status or '---'}  {word}")
 
 
 def decoded(answer: Answer) -> bytes | None:
