@@ -45,6 +45,13 @@ class Resource:
         """The path of one record."""
         return self.path.replace(f"{{{self.key}}}", ident)
 
+    def state_moved_by(self, operation: Operation) -> str:
+        """The member with the state that an operation moves; empty if it moves none."""
+        if self.lifecycle is None or f"{{{self.key}}}" not in operation.path:
+            return ""
+        is_move = any(operation.id in move.by for move in self.lifecycle.moves)
+        return self.lifecycle.field if is_move else ""
+
     @property
     def role(self) -> str:
         """What requests call the record: `the project`."""

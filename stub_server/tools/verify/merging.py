@@ -276,8 +276,7 @@ class Ledger:
 def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
     kind, is_shown = divergence.kind, divergence.basis == "documented"
     is_certain = is_shown or bool(CLASSES[kind].get("certain"))
-    # who accepts every credential is no matter of assumptions
-    is_everywhere = divergence.title.startswith(EVERYWHERE) and kind != "auth"
+    is_everywhere = divergence.title.startswith(EVERYWHERE)
     return is_everywhere and not is_certain, not is_certain, SEVERITY.index(kind)
 
 
