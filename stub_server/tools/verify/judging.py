@@ -123,11 +123,10 @@ class Judge:
         got, expected = str(code_of(target.json())), str(code_of(twin.json()))
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in INVALID else probe.suspect
-        is_of_credential = probe.suspect in _REFUSED.values()
         if twin.status == 404 and probe.group == SETUP:
             return  # the twin has refused to make what this removes
-        if is_of_credential and twin.is_success:
-            return  # which the contract does not tell apart here
+        if probe.credential != GIVEN and twin.is_success and target.status == 403:
+            return  # the contract does not tell this credential apart
         if probe.expects and target.is_success is twin.is_success:
             return
         if target.status == twin.status:
@@ -150,7 +149,7 @@ class Judge:
                 if folded(written) not in map(folded, leaves(target.json())):
                     return  # it has ignored the member
         else:
-            kind = suspect if is_of_credential else "wrong-status"
+            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         yield self._found(kind, probe, self._run.showing.said(twin), title)
 
     def _values(self, probe: Probe, target: Answer, twin: Answer, took: float) -> Iterator[Finding]:
