@@ -47,11 +47,13 @@ def verify(
     """Compare the backend at URL, the address above /v2, with the contract and with this
     sandbox.
     """
-    from ..tools.verify.outcome import forms_of, known, of_recorded, written
+    from ..tools.verify.outcome import check_forms, known, of_recorded, written
 
-    forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
+    check_forms(reports)
+    hidden = known(baseline) if baseline is not None else set()
+    corrects = write_overlay is not None
     if har is not None:
-        report = of_recorded(har, url, overlays, hidden, corrects=write_overlay is not None)
+        report = of_recorded(har, url, overlays, hidden, corrects=corrects)
     else:
         if url is None:
             raise click.UsageError(
@@ -73,16 +75,13 @@ def verify(
             chosen["trusted"] = str(cacert)
         chosen["other"] = other
         options = Options(url=url, token=token, overlays=overlays, headers=named, **chosen)
-        report = _sent(
-            options, host, coverage, hidden, record_har, corrects=write_overlay is not None
-        )
-    _print(written(report, forms, write_overlay), report)
+        report = _sent(options, coverage, hidden, record_har, corrects=corrects)
+    _print(written(report, reports, write_overlay), report)
     sys.exit(report.exit)
 
 
 def _sent(
     options: Options,
-    host: str,
     coverage: float,
     hidden: Set[str],
     file: Path | None,
@@ -98,15 +97,15 @@ def _sent(
     from ..tools.verify.har import archive_of, entry_of
     from ..tools.verify.outcome import check_names, of_run
     from ..tools.verify.run import Runner
-    from ..tools.verify.showing import Showing
 
     recorded = []
 
     def record(exchange: Exchange) -> None:
         if file is not None:
-            recorded.append(entry_of(showing.redacted(exchange), base_of(options.url)))
+            recorded.append(entry_of(run.showing.redacted(exchange), base_of(options.url)))
 
-    with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {host}") as bar:
+    label = f"Comparing {urlsplit(options.url).hostname}"
+    with click.progressbar(length=1, file=sys.stderr, label=label) as bar:
 
         def progress(done: int, total: int) -> None:
             bar.length = total
@@ -115,7 +114,6 @@ def _sent(
         try:
             run = Runner(options, progress, record)
             check_names(options, run.document)
-            showing = Showing(run.document)
             asyncio.run(run.run())
             report = of_run(run, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
@@ -169,16 +167,16 @@ def proxy(
 
     from ..tools.verify.exchange import base_of
     from ..tools.verify.observed import Watching
-    from ..tools.verify.outcome import forms_of, written
+    from ..tools.verify.outcome import check_forms, written
 
-    forms = forms_of(reports)
+    check_forms(reports)
     target = base_of(url)
     watching = Watching(target, lambda line: click.echo(printable(line)), overlays)
     _serve(target, port, watching)
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
-    _print(written(report, forms, write_overlay), report)
+    _print(written(report, reports, write_overlay), report)
     sys.exit(report.exit if fail else 0)
 
 

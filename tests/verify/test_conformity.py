@@ -72,11 +72,11 @@ DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
     ),
     "no request id": (
         exchange("GET", CUSTOMERS, 200, example("CustomerPage"), {"Content-Type": "application/json"}),
-        [("missing-header", "#/components/headers/RequestId")],
+        [("missing-header", "#/paths/~1v2~1customers/get/responses/200/headers/X-Request-Id")],
     ),
     "no challenge": (
         exchange("GET", CUSTOMERS, 401, example("InvalidToken")),
-        [("missing-header", "#/components/headers/WwwAuthenticate")],
+        [("missing-header", "#/components/responses/Unauthenticated/headers/WWW-Authenticate")],
     ),
 }  # fmt: skip
 

@@ -79,12 +79,6 @@ def test_the_basis_is_that_of_the_nearest_place(pointer: str, basis: str) -> Non
     assert [basis] == [each.basis for each in divergences([finding("schema", pointer=pointer)])]
 
 
-def test_an_operation_that_has_answered_is_not_missing() -> None:
-    found = [finding("missing-operation", target=Said(404, "no such record")), finding("schema")]
-    told = divergences(found, answered=["createCustomer"])
-    assert ["schema"] == [each.kind for each in told]
-
-
 def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
     names = ("created_since", "status", "search")
     parameters = [each.name for each in document().operations["listPlans"].parameters]
@@ -128,16 +122,6 @@ def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
         for size, each in zip((121, 255, 41), found, strict=True)
     ]
     assert 2 == len(divergences([*sizes, *(replace(each, tries="left out") for each in found)]))
-
-
-def test_what_an_operation_does_not_store_is_one_divergence() -> None:
-    place = "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/"
-    found = [
-        finding("not-persisted", pointer=place + name, tries=name)
-        for name in ("metadata", "phones")
-    ]
-    [one] = divergences(found)
-    assert "sent and not stored: createCustomer metadata, phones" == one.title
 
 
 def test_every_member_that_may_be_left_out_is_named() -> None:
@@ -195,16 +179,3 @@ def test_what_is_answered_with_other_statuses_everywhere_says_with_which() -> No
     found.append(replace(other, target=Said(410, "gone")))
     (only,) = ledger(found, operations).divergences()
     assert only.title.startswith("everywhere: answered 400, not 404; 410, not 404: createCustomer")
-
-
-def test_what_both_sides_do_otherwise_is_named_whatever_found_it() -> None:
-    removal = finding(
-        "lifecycle",
-        "deletePlan",
-        group="setup",
-        tries="delete the plan",
-        expected=Said(409, ""),
-        target=Said(200, ""),
-    )
-    [one] = divergences([removal, replace(removal, operation="deleteProject")])
-    assert "deletePlan delete the plan (200)" in one.title

@@ -102,15 +102,12 @@ class Conformity:
                 title = f"{says}, which the contract does not list."
                 yield Finding("undocumented-status", at, title, expected)
             return
-        raw = operation.raw["responses"][str(status)]
-        at = raw.get("$ref") or below(at, status)
-        for each in self._departures(answer, response, at, self._document.resolve(raw)):
+        at = operation.raw["responses"][str(status)].get("$ref") or below(at, status)
+        for each in self._departures(answer, response, at):
             expected = Said(status, each.wanted)
             yield Finding(each.kind, each.pointer, f"{says} {each.title}.", expected, each.got)
 
-    def _departures(
-        self, answer: Answer, response: Response, at: str, raw: Json
-    ) -> Iterator[_Departure]:
+    def _departures(self, answer: Answer, response: Response, at: str) -> Iterator[_Departure]:
         """In what an answer departs from a response, which the contract has in a place."""
         status, body = answer.status, answer.json()
         code, known = code_of(body), [*response.codes, *self._of_the_server.get(status, ())]
@@ -136,8 +133,8 @@ class Conformity:
             is_challenge = status == 401 and name.lower() == "www-authenticate"
             is_due = header.get("required") or is_challenge
             if is_due and answer.header(name) is None:
-                where = raw["headers"][name].get("$ref") or below(at, "headers", name)
                 title = f"without the header {name}"
+                where = below(at, "headers", name)
                 yield _Departure("missing-header", where, title, f"header {name}")
 
     def _content(self, pointer: str, schema: Json, body: Any) -> Iterator[_Departure]:

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from ...contract.document import JSON, Document, Operation
-from ...contract.pointers import below, within
+from ...contract.pointers import within
 from ...contract.source import fixture
 from ...core.record import Body
 from .catalogue import Catalogue, Steps, body_of, is_list, leaves, pointer_of, queried
@@ -66,7 +66,8 @@ class Judge:
         self.comparing = Comparing(roles, _assumed(run.document), run.created)
         self._run = run
         codes = [str(key.code) for keys in run.document.unique.values() for key in keys if key.code]
-        self._kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
+        self._kinds: dict[str, str] = fixture("verify.yaml")["refusals"]
+        self._kinds |= dict.fromkeys(codes, "uniqueness")
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         self.has_strange = False
         """Whether only one side has a record of this journey, or a change of one: figures and
@@ -119,38 +120,39 @@ class Judge:
         return Finding(kind, pointer, title, expected, got, about.id, place, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
-        got, expected = str(code_of(target.json())), str(code_of(twin.json()))
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in INVALID else probe.suspect
-        if twin.status == 404 and probe.group == SETUP:
-            return  # the twin has refused to make what this removes
+        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
         if probe.credential != GIVEN and twin.is_success and target.status == 403:
             return  # the contract does not tell this credential apart
         if probe.expects and target.is_success is twin.is_success:
             return
         if target.status == twin.status:
-            if target.is_success or got == expected:
+            expected = code_of(twin.json())
+            if target.is_success or expected == code_of(target.json()):
                 return
             kind = "error-code"
             title = f"{probe.learns}: {target.status} without the code {expected}"
-        elif twin.is_success and target.is_success:
-            kind = "wrong-status"
+        elif target.is_success is twin.is_success:
+            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         elif target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
             kind = "api-key"
-        elif twin.is_success:
-            known = self._kinds.get(got, "refused-creation" if probe.group == SETUP else "stricter")
-            kind = _REFUSED.get(target.status) or suspect or known
-        elif target.is_success:
-            known = self._kinds.get(expected, "rule" if twin.status == 409 else "laxer")
-            kind = _REFUSED.get(twin.status) or suspect or known
-            if kind == "read-only":
-                written = probe.body[probe.pointer.rpartition("/")[2]]
-                if folded(written) not in map(folded, leaves(target.json())):
-                    return  # it has ignored the member
         else:
-            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
+            refusal = twin if target.is_success else target
+            kind = _REFUSED.get(refusal.status) or suspect or self._kind(probe, refusal, twin)
+        if kind == "read-only":
+            written = probe.body[probe.pointer.rpartition("/")[2]]
+            if folded(written) not in map(folded, leaves(target.json())):
+                return  # it has ignored the member
         yield self._found(kind, probe, self._run.showing.said(twin), title)
+
+    def _kind(self, probe: Probe, refusal: Answer, twin: Answer) -> str:
+        """The class of a request that one side alone refuses."""
+        if refusal is not twin:
+            other = "refused-creation" if probe.group == SETUP else "stricter"
+        else:
+            other = "rule" if twin.status == 409 else "laxer"
+        return self._kinds.get(str(code_of(refusal.json())), other)
 
     def _values(self, probe: Probe, target: Answer, twin: Answer, took: float) -> Iterator[Finding]:
         body, names_own = target.json(), any(roles_in([probe.path, *probe.query.values()]))
@@ -183,9 +185,6 @@ class Judge:
         elif it.writer is not None:
             inside, writer = it.at[it.at.index(it.member) :], it.writer
             where = within(self._run.document, body_of(writer), inside)[0]
-            if where.endswith("additionalProperties"):  # of a map, whose names are free
-                inside = (it.member,)
-                where = below(body_of(writer), "properties", it.member)
             if writer != probe.about:  # an update must leave alone what it does not have
                 for kept in self._run.catalogue.resources.values():
                     if kept.update == probe.about and kept.read is not None:
@@ -223,9 +222,8 @@ def _assumed(document: Document) -> set[Any]:
     """The values that records have unless a request says otherwise: defaults, and states."""
     found: set[Any] = {True, False}
     for schema in document.raw["components"]["schemas"]:
-        for default in document.defaults(schema).values():
-            if isinstance(default, str):
-                found.add(default)
+        defaults = document.defaults(schema).values()
+        found.update(each for each in defaults if isinstance(each, str))
     for lifecycle in document.lifecycles.values():
-        found |= {*lifecycle.states}
+        found.update(lifecycle.states)
     return found

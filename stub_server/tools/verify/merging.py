@@ -22,6 +22,8 @@ _FEWEST = 3
 _MISSING = "missing-operation"
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
+_LIMITS = ("Length", "imum")
+"""How keywords end that operations share with others."""
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
 Pairs = set[tuple[str, int]]
@@ -106,9 +108,8 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
 
-        def place(each: Finding) -> tuple[int, bool, str]:
-            is_part = each.kind == "stricter" and each.place != ""  # a whole body shows more
-            return order.index(each.operation), is_part, each.pointer
+        def place(each: Finding) -> tuple[int, str]:
+            return order.index(each.operation), each.pointer
 
         findings = sorted(self._independent(), key=place)
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
@@ -172,27 +173,21 @@ class Ledger:
         """What findings of one class have in common that are one divergence."""
         member, place = self._member(finding), canonical(self.document, finding.pointer)
         match finding.kind:
-            case "figures" if member:
-                return member
-            case "schema" if finding.pointer.endswith("/format"):
-                return finding.title.rpartition(" that is ")[2]
             case "rule":
                 return words(finding.expected.excerpt)
             case "laxer" | "incomplete":
                 check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
                 return "a wrong parameter" if member.startswith("?") else check
-            case "stricter":  # whatever was sent, but for a limit that several operations share
-                is_shared = place.startswith("#/components/parameters")
-                is_limit = place.endswith(("Length", "imum"))
-                return place if is_shared or is_limit else " ".join(_refusal(finding))
+            case "stricter" if not place.endswith(_LIMITS):  # whatever was sent
+                return " ".join(_refusal(finding))
             case "undocumented-field":
                 return place.rpartition("/properties/")[0]
+            case "missing-header":
+                return place.rpartition("/")[2]
             case "wrong-status":
                 return f"{finding.target.status}, not {finding.expected.status}"
             case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
-            case "not-deleted" | "scope" | "demanded":
-                return finding.operation
         is_one = "phrase" in CLASSES[finding.kind]
         return "" if is_one else place
 

@@ -74,34 +74,30 @@ def known(path: Path) -> set[str]:
         ) from None
 
 
-def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
-    """`FORM` or `FORM=FILE` of each `--report`. Raises UnusableInput."""
-    found = []
+def check_forms(texts: Collection[str]) -> None:
+    """Check `FORM` or `FORM=FILE` of each `--report`. Raises UnusableInput."""
     for each in texts:
         form, _, file = each.partition("=")
         if form not in FORMS:
             raise UnusableInput(f"{each}: is not a form of a report. Forms: {', '.join(FORMS)}.")
-        if file and not Path(file).parent.is_dir():
+        if not Path(file).parent.is_dir():
             raise UnusableInput(f"{Path(file).parent}: no such directory.")
-        found.append((form, Path(file) if file else None))
-    return found
 
 
-def written(
-    report: Report, forms: list[tuple[str, Path | None]], corrections: Path | None
-) -> Iterator[str]:
+def written(report: Report, forms: Collection[str], corrections: Path | None) -> Iterator[str]:
     """Write a report and its corrections to files; yields the forms for the terminal.
 
     Raises UnusableInput.
     """
     if corrections is not None:
         save(corrections, rendered("overlay.yaml", report=report))
-    for form, file in forms:
+    for each in forms:
+        form, _, file = each.partition("=")
         text = rendered(FORMS[form], report=report)
-        if file is None:
-            yield text
+        if file:
+            save(Path(file), text + "\n")
         else:
-            save(file, text + "\n")
+            yield text
 
 
 def of_run(run: Runner, known: Collection[str], least: float) -> Report:
