@@ -123,15 +123,14 @@ class Comparing:
             named.add(name)
             if name in listed:
                 yield from self._walk(place, listed[name], own)
-        is_whole = len(twin) == len(named)
-        if is_whole and named - listed.keys():
-            wanted, got = Words("all records that match"), Words("too few records")
-            yield Difference(place, wanted, got, "list")
-        others = listed.keys() - named
-        if is_whole and others:
+        if len(named) < len(twin):
+            return
+        wanted, others = Words("the records that match"), listed.keys() - named
+        if named - listed.keys():
+            yield Difference(place, wanted, Words("too few records"), "list")
+        if others:
             kind = "more" if others <= self._roles.own else "filter"
-            wanted, got = Words("the records that match"), Words("records that do not match")
-            yield Difference(place, wanted, got, kind)
+            yield Difference(place, wanted, Words("records that do not match"), kind)
 
     def _leaf(self, place: Steps, target: Any, twin: Any) -> Iterator[Difference]:
         instant = instant_of(twin)

@@ -133,10 +133,10 @@ class Judge:
                 return
             kind = "error-code"
             title = f"{probe.learns}: {target.status} without the code {expected}"
-        elif target.is_success is twin.is_success:
-            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         elif target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
             kind = "api-key"
+        elif target.is_success is twin.is_success:
+            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         else:
             refusal = twin if target.is_success else target
             kind = _REFUSED.get(refusal.status) or suspect or self._kind(probe, refusal, twin)
