@@ -66,8 +66,8 @@ class Judge:
         self.comparing = Comparing(roles, _assumed(run.document), run.created)
         self._run = run
         codes = [str(key.code) for keys in run.document.unique.values() for key in keys if key.code]
-        self._kinds: dict[str, str] = fixture("verify.yaml")["refusals"]
-        self._kinds |= dict.fromkeys(codes, "uniqueness")
+        known: dict[str, str] = fixture("verify.yaml")["refusals"]
+        self._kinds = dict.fromkeys(codes, "uniqueness") | known
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         self.has_strange = False
         """Whether only one side has a record of this journey, or a change of one: figures and

@@ -25,13 +25,13 @@ class Where:
 
         It is that of the overlay's action that was the last to change the place.
         """
-        touch = self._overlays.last_touch(unescaped(pointer))
-        if touch is None:
+        touch = self._overlays.last_touch(unescaped(pointer)) or ""
+        name, _, line = touch.rpartition(":")
+        if line.isdecimal():
+            path, number = Path(name), int(line)
+        else:  # or of an overlay that cannot be read again, such as a pipe
             path, number = self._in_files(pointer)
             name = f"{self._folder.name}/{path.relative_to(self._folder).as_posix()}"
-        else:
-            name, _, line = touch.rpartition(":")
-            path, number = Path(name), int(line)
         text, below = [*path.read_text(encoding="utf-8").splitlines(), ""][number - 1 : number + 1]
         if text.endswith(":"):
             text += below
