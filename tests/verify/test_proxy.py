@@ -10,7 +10,7 @@ import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import IncompleteRead
 from pathlib import Path
@@ -44,6 +44,17 @@ def sized(body: bytes, head: bytes = OK) -> bytes:
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
+def answering(*answers: bytes) -> Callable[[socket.socket], None]:
+    """A target that gives these answers, to a request each."""
+
+    def play(connection: socket.socket) -> None:
+        for each in answers:
+            received(connection)
+            connection.sendall(each)
+
+    return play
+
+
 def own(proxied: Proxied, path: str, host: str = "localhost", more: str = "") -> Answer:
     """What the proxy itself answers."""
     head = f"GET /_proxy/{path} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n"
@@ -74,11 +85,7 @@ def test_a_compressed_answer_is_passed_on_compressed_and_judged_as_it_reads(codi
         {"gzip": "gzip", "br": "brotli", "zstd": "backports.zstd"}[coding]
     )
     packed = package.compress(orjson.dumps(example("CustomerPage") | {"extra": 1}))
-
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(packed, OK + b"Content-Encoding: %b\r\n" % coding.encode()))
-
+    play = answering(sized(packed, OK + b"Content-Encoding: %b\r\n" % coding.encode()))
     with speaking(play) as target, proxying(target) as proxied:
         with connected(proxied) as client:
             client.sendall(ASKED)
@@ -104,14 +111,8 @@ def test_a_stream_comes_as_it_is_sent() -> None:
 
 
 def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(OK + b"Content-Length: 4711\r\n\r\n")
-        received(connection)
-        connection.sendall(
-            b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n"
-        )
-
+    moved = b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n"
+    play = answering(OK + b"Content-Length: 4711\r\n\r\n", moved)
     with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
         client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"content-length: 4711" in received(client).lower()
@@ -125,12 +126,11 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
 
 def test_a_large_body_is_passed_on_and_not_judged() -> None:
     large = b" " * 3_000_000 + PAGE
-
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(large))
-
-    with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
+    with (
+        speaking(answering(sized(large))) as target,
+        proxying(target) as proxied,
+        connected(proxied) as client,
+    ):
         client.sendall(ASKED)
         assert large == answer_on(client).body
     report = proxied.watching.report()
@@ -204,12 +204,8 @@ def test_a_target_that_is_away_is_said_to_be_so() -> None:
     "rest", [b"Content-Length: 99\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"]
 )
 def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(OK + rest)
-
     with (
-        speaking(play) as target,
+        speaking(answering(OK + rest)) as target,
         proxying(target) as proxied,
         pytest.raises((IncompleteRead, ConnectionError)),
     ):
@@ -322,10 +318,7 @@ def test_the_command_serves_until_it_is_interrupted_and_reports(
     [("", "no request of the contract"), ("x-secret", "1 (a body encoded as x-secret)")],
 )
 def test_the_command_fails_with_3_if_nothing_was_judged(coding: str, reason: str) -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
-
+    play = answering(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
     with speaking(play) as target, commanded(target) as (address, running):
         if coding:
             with socket.create_connection(
