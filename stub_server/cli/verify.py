@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ def verify(
     """Compare the backend at URL, the address above /v2, with the contract and with this
     sandbox.
     """
-    from ..tools.verify.outcome import check_forms, known, of_recorded, written
+    from ..tools.verify.outcome import check_forms, known, of_recorded
 
     check_forms(reports)
     hidden = known(baseline) if baseline is not None else set()
@@ -76,7 +76,7 @@ def verify(
         chosen["other"] = other
         options = Options(url=url, token=token, overlays=overlays, headers=named, **chosen)
         report = _sent(options, coverage, hidden, record_har, corrects=corrects)
-    _print(written(report, reports, write_overlay), report)
+    _print(report, reports, write_overlay)
     sys.exit(report.exit)
 
 
@@ -167,7 +167,7 @@ def proxy(
 
     from ..tools.verify.exchange import base_of
     from ..tools.verify.observed import Watching
-    from ..tools.verify.outcome import check_forms, written
+    from ..tools.verify.outcome import check_forms
 
     check_forms(reports)
     target = base_of(url)
@@ -176,14 +176,23 @@ def proxy(
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
-    _print(written(report, reports, write_overlay), report)
+    _print(report, reports, write_overlay)
     sys.exit(report.exit if fail else 0)
 
 
-def _print(forms: Iterator[str], report: Report) -> None:
-    """Print the forms of a report that are for the terminal, and its notes."""
-    for text in forms:
-        click.echo(text)
+def _print(report: Report, forms: tuple[str, ...], corrections: Path | None) -> None:
+    """Write a report in each form, or print it, and its corrections; print its notes."""
+    from ..tools.verify.forms import FORMS, rendered
+
+    if corrections is not None:
+        write_private(corrections, rendered("overlay.yaml", report=report).encode())
+    for each in forms:
+        form, _, file = each.partition("=")
+        text = rendered(FORMS[form], report=report)
+        if file:
+            write_private(Path(file), f"{text}\n".encode())
+        else:
+            click.echo(text)
     for note in report.notes:
         click.echo(printable(note), err=True)
 

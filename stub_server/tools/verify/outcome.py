@@ -1,6 +1,4 @@
-"""What the verbs `verify` and `proxy` need: checks of their options, reports, notes for the
-terminal, and files.
-"""
+"""What the verbs `verify` and `proxy` need: checks of their options, and reports."""
 
 import asyncio
 from collections.abc import Collection, Iterator
@@ -84,22 +82,6 @@ def check_forms(texts: Collection[str]) -> None:
             raise UnusableInput(f"{Path(file).parent}: no such directory.")
 
 
-def written(report: Report, forms: Collection[str], corrections: Path | None) -> Iterator[str]:
-    """Write a report and its corrections to files; yields the forms for the terminal.
-
-    Raises UnusableInput.
-    """
-    if corrections is not None:
-        save(corrections, rendered("overlay.yaml", report=report))
-    for each in forms:
-        form, _, file = each.partition("=")
-        text = rendered(FORMS[form], report=report)
-        if file:
-            save(Path(file), text + "\n")
-        else:
-            yield text
-
-
 def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     """The report of a run. Divergences with `known` fingerprints are hidden; a run must reach
     `least` per cent.
@@ -176,11 +158,3 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
             yield f"needs {name}: {closed[name]}"
         if name in refused:
             yield f"needs {name}, which refuses the record: see refused-creation"
-
-
-def save(file: Path, text: str) -> None:
-    """Write a file. Raises UnusableInput."""
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UnusableInput(f"{file}: {error.strerror}.") from None
