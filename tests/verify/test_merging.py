@@ -158,3 +158,20 @@ def test_what_follows_from_another_finding_is_told_only_without_it(kind: str) ->
         found = divergences([follows, finding(cause, pointer=pointer, target=Said(409, "no"))])
         assert [cause] == [each.kind for each in found]
     assert [kind] == [each.kind for each in divergences([follows])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pointers"),
+    [
+        ("stricter", ["#/components/parameters/Page/schema/maximum"]),
+        ("undocumented-field", [f"{CUSTOMER}/price", f"{CUSTOMER}/slug"]),
+        ("missing-header", ["#/components/responses/NotFound/headers/X-Request-Id"]),
+    ],
+)
+def test_what_operations_share_is_one_divergence(kind: str, pointers: list[str]) -> None:
+    found = []
+    for name in ("listPlans", "listCustomers"):
+        for pointer in pointers:
+            found.append(finding(kind, name, pointer, target=Said(422, f"the page of {name}")))
+    [one] = divergences(found)
+    assert ["listCustomers", "listPlans"] == one.operations
