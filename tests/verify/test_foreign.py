@@ -577,3 +577,19 @@ def test_a_key_of_another_project_may_read_what_belongs_to_none() -> None:
 
     found = divergences(act, only=("getMerchantByPublicKey",))
     assert "scope" not in [each.kind for each in found]
+
+
+def test_another_merchant_who_is_shown_an_empty_list_sees_nothing() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        sent = dict(request.headers).get("authorization")
+        is_logs = is_for(request, "GET", "/v2/webhooks/{webhookId}/logs")
+        if sent != "Bearer of another merchant" or not is_logs:
+            return await ask(request)
+        return rewritten(await ask(await as_owner(request, ask)), emptied)
+
+    def emptied(it: Json) -> Json:
+        return it | {"logs": []} if "logs" in it else it
+
+    only = ("listWebhooks", "listLogsForWebhook")
+    report = of_run(watched(act, only=only, other="of another merchant").run, (), 0)
+    assert [] == [each.title for each in report.divergences]
