@@ -41,7 +41,7 @@ class Ledger:
         own. Raises ContractError.
         """
         self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
-        self.document, self._address, self._mode = self._where.document, address, mode
+        self.document, self.address, self._mode = self._where.document, address, mode
         self.showing = Showing(self.document, address, values=mode == "write")
         self.conformity = Conformity(self.document)
         self.findings: list[Finding] = []
@@ -85,7 +85,7 @@ class Ledger:
         contract = self.document.identity
         reached, reachable = len(documented & self.pairs), len(documented) - beyond
         return Report(
-            target=self._address,
+            target=self.address,
             mode=self._mode,
             contract=f"{contract['version']} {contract['digest'][:12]}",
             coverage=round(100 * reached / (reachable or 1), 1),

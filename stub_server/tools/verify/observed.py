@@ -90,7 +90,7 @@ class Observed(Ledger):
         """
 
         async def again(file: Path) -> Collection[Finding]:
-            judging = Observed((*self.overlays, file), self._address, self._mode)
+            judging = Observed((*self.overlays, file), self.address, self._mode)
             for exchange in self._examples.values():
                 judging.judge(exchange)
             return judging.findings
@@ -103,8 +103,7 @@ class Watching:
 
     def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
         self.observed = Observed(overlays, target, "proxy")
-        self._target, self._say = target, say
-        self._began = time()
+        self._say, self._began = say, time()
         self._waiting: deque[int] = deque()  # bytes of each exchange
         self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
         self._judging = ThreadPoolExecutor(1, "judging")
@@ -146,7 +145,7 @@ class Watching:
             classes = [*dict.fromkeys(each.kind for each in found)]
         shown = self.observed.showing.redacted(Exchange(request, answer))
         noted = {"_classes": classes, "_notJudged": unread or None}
-        self._kept.append(orjson.dumps(entry_of(shown, self._target) | noted))
+        self._kept.append(orjson.dumps(entry_of(shown, self.observed.address) | noted))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         method, path, query, *_ = shown.request
