@@ -593,3 +593,17 @@ def test_another_merchant_who_is_shown_an_empty_list_sees_nothing() -> None:
     only = ("listWebhooks", "listLogsForWebhook")
     report = of_run(watched(act, only=only, other="of another merchant").run, (), 0)
     assert [] == [each.title for each in report.divergences]
+
+
+def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_update = is_for(request, "PUT", "/v2/plans/{planId}") and isinstance(body, dict)
+        if is_update and body and body.keys() <= example.keys():
+            return Answer(422, _OF_JSON, b'{"message": "Send something else too."}')
+        return await ask(request)
+
+    (example, *_) = document().examples(document().operations["updatePlan"].raw["requestBody"])
+    found = divergences(act, only=("updatePlan",))
+    assert "stricter" in [each.kind for each in found]
+    assert [] == [each.title for each in found if " while " in each.title]

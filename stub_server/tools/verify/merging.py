@@ -108,8 +108,9 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
 
-        def place(each: Finding) -> tuple[int, str]:
-            return order.index(each.operation), each.pointer
+        def place(each: Finding) -> tuple[int, bool, str]:
+            is_move = each.group == "transitions"  # what is refused in any state is no move
+            return order.index(each.operation), is_move, each.pointer
 
         findings = sorted(self._independent(), key=place)
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
