@@ -607,3 +607,9 @@ def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
     found = divergences(act, only=("updatePlan",))
     assert "stricter" in [each.kind for each in found]
     assert [] == [each.title for each in found if " while " in each.title]
+
+
+def test_an_entry_of_a_map_that_is_lost_is_named_by_the_map() -> None:
+    act = taking("createCustomer", lambda body: body | {"metadata": {}})
+    (lost,) = divergences(act, only=("createCustomer",))
+    assert ("not-persisted", {"metadata"}) == (lost.kind, {each.place for each in lost.findings})
