@@ -174,6 +174,10 @@ class Ledger:
         """What findings of one class have in common that are one divergence."""
         member, place = self._member(finding), canonical(self.document, finding.pointer)
         match finding.kind:
+            case "figures" if member:
+                return member
+            case "schema" if finding.pointer.endswith("/format"):
+                return finding.title.rpartition(" that is ")[2]
             case "rule":
                 return words(finding.expected.excerpt)
             case "laxer" | "incomplete":
