@@ -10,7 +10,7 @@ import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import IncompleteRead
 from pathlib import Path
@@ -42,6 +42,17 @@ ASKED = b"GET /v2/customers HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 def sized(body: bytes, head: bytes = OK) -> bytes:
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def answering(*answers: bytes) -> Callable[[socket.socket], None]:
+    """A target that gives these answers, to a request each."""
+
+    def play(connection: socket.socket) -> None:
+        for each in answers:
+            received(connection)
+            connection.sendall(each)
+
+    return play
 
 
 def own(proxied: Proxied, path: str, host: str = "localhost", more: str = "") -> Answer:
@@ -109,14 +120,8 @@ def test_a_stream_comes_as_it_is_sent() -> None:
 
 
 def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(OK + b"Content-Length: 4711\r\n\r\n")
-        received(connection)
-        connection.sendall(
-            b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n"
-        )
-
+    moved = b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n"
+    play = answering(OK + b"Content-Length: 4711\r\n\r\n", moved)
     with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
         client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"content-length: 4711" in received(client).lower()
@@ -144,7 +149,7 @@ def test_a_large_body_is_passed_on_and_not_judged() -> None:
     assert ([], 0, 1) == (
         report.divergences,
         report.requests,
-        sum(proxied.watching.unjudged.values()),
+        sum(proxied.watching.observed.unjudged.values()),
     )
     assert "not judged" in proxied.lines[0]
 
@@ -188,7 +193,7 @@ def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
         watching.passed(Exchange(Request("GET", "/v2/nowhere"), large))
     goes_on.set()
     watching.report()
-    assert watching.unjudged["more requests than could be judged"] >= 2
+    assert watching.observed.unjudged["more requests than could be judged"] >= 2
 
 
 def test_a_name_that_was_rebound_to_this_machine_reaches_no_backend() -> None:
@@ -309,13 +314,11 @@ def test_the_command_serves_until_it_is_interrupted_and_reports(
 
 @pytest.mark.check
 @pytest.mark.parametrize(
-    ("coding", "reason"), [("", "no request came"), ("x-secret", "1 (a body encoded as x-secret)")]
+    ("coding", "reason"),
+    [("", "no request of the contract"), ("x-secret", "1 (a body encoded as x-secret)")],
 )
 def test_the_command_fails_with_3_if_nothing_was_judged(coding: str, reason: str) -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
-
+    play = answering(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
     with speaking(play) as target, commanded(target) as (address, running):
         if coding:
             with socket.create_connection(
