@@ -9,9 +9,9 @@ from ...contract.assumptions import shape
 from ...contract.document import JSON, Document, Operation, Response
 from ...contract.formats import formats
 from ...contract.pointers import below, canonical, within
-from ...contract.schema import MOST_EXPLAINED, Schemas, Validator
+from ...contract.schema import MOST_EXPLAINED, Schemas, Validator, needed
 from ...contract.secrets import secret_members
-from ...contract.source import Json, fixture
+from ...contract.source import Json, fixture, nodes
 from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
 from .catalogue import pointer_of
@@ -168,13 +168,20 @@ class Conformity:
                 where = canonical(self._document, below(pointer, "properties", unknown))
                 got = Got(shown, error.instance[unknown])
                 is_secret = got.value and unknown.lower() in self._secrets
-                kind = "leaked-secret" if is_secret else "undocumented-field"
+                is_leak = is_secret and unknown not in self._names(root)
+                kind = "leaked-secret" if is_leak else "undocumented-field"
                 yield _Departure(kind, where, title, f"no {shown}", got)
         else:
             wanted = shape(schema, self._document)
             where, got = below(pointer, keyword), Got(name, error.instance)
             title = f" with {name} that is not {wanted}"
             yield _Departure("schema", where, title, f"{name}: {wanted}", got)
+
+    def _names(self, root: str) -> set[str | int]:
+        """The names in a schema: the secret that it shows may be shown in another place."""
+        schema, named = within(self._document, root, [])[1], self._document.raw["components"]
+        places = nodes([schema, needed(schema, named["schemas"])])
+        return {step for at, _ in places for step in at}
 
     def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""

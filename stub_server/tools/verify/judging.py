@@ -51,6 +51,10 @@ class Run(Ledger):
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.demanded: dict[str, Body] = defaultdict(dict)
         """What creations demand that the contract lacks, by operationId."""
+        self.instead: dict[str, dict[str, tuple[Any, Any]]] = defaultdict(dict)
+        """By operationId and required member: a value that a creation refuses, and one that it
+        accepts and the contract lists too.
+        """
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
@@ -148,7 +152,8 @@ class Judge:
             kind = suspect if suspect in _REFUSED.values() else "wrong-status"
         else:
             refusal = twin if target.is_success else target
-            kind = _REFUSED.get(refusal.status) or suspect or self._kind(probe, refusal, twin)
+            rights = suspect if suspect == "auth" else _REFUSED.get(refusal.status)
+            kind = rights or suspect or self._kind(probe, refusal, twin)
         if kind == "read-only":
             written = probe.body[probe.pointer.rpartition("/")[2]]
             if folded(written) not in map(folded, leaves(target.json())):

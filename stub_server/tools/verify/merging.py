@@ -193,6 +193,8 @@ class Ledger:
                 return f"{finding.target.status}, not {finding.expected.status}"
             case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
+            case "scope":
+                return finding.tries
         is_one = "phrase" in CLASSES[finding.kind]
         return "" if is_one else place
 

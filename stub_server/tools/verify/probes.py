@@ -27,6 +27,7 @@ from .variants import CNPJ, Variants, uneven
 
 GIVEN, NONE, WRONG = "{the credential}", "", "verify.no.credential"
 """The credential of a request: the caller's, none, and an invalid one."""
+FOREIGN = "a record, with the credential of another merchant"
 QUIET = "quiet"
 """The group of probes of which a refusal is no finding: what follows finds its cause."""
 MEMBERS = {"the public key": "the api key"}
@@ -287,6 +288,17 @@ class Builder:
         """The schemas of the members of a body, by their names."""
         schema = self.document.resolve(operation.body or {})
         return schema.get("properties", {})
+
+    def options(self, operation: Operation | None, name: str) -> list[Any]:
+        """The values that the contract lists for a member of a body, or for its entries; none
+        without an operation.
+        """
+        if operation is None:
+            return []
+        node = self.document.resolve(self.properties(operation).get(name, {}))
+        if node.get("type") == "boolean":
+            return [True, False]
+        return self.variants.options(self.document.resolve(node.get("items", node)))
 
     def harmless(self, operation: Operation, body: Any) -> Any:
         """The body with a webhook that, if it is active, hears only the run's own project."""

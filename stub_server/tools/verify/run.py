@@ -19,7 +19,16 @@ from .catalogue import Resource
 from .conformity import said
 from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
-from .journeys.records import expires, loses, remembers, transitions, unique
+from .journeys.records import (
+    expires,
+    isolated,
+    limited,
+    loses,
+    remembers,
+    stays,
+    transitions,
+    unique,
+)
 from .journeys.refusing import refuses
 from .judging import Run
 from .options import Options
@@ -176,10 +185,13 @@ class Runner(Run):
             yield unique(builder, kind)
             if not builder.is_lasting:  # the list was compared when they were made
                 yield remembers(builder, kind)
+            yield stays(builder, kind)
+            yield isolated(builder, kind)
             yield from transitions(builder, kind)
             if kind.key == "apiKeyId":  # last: the backend alone counts this use of a key
                 yield expires(builder, kind)
                 yield loses(builder, kind)
+                yield limited(builder, kind)
 
 
 def _cancel_on_signals() -> None:

@@ -15,6 +15,7 @@ from ..catalogue import Resource, entries_of, is_list, part_about, queried, role
 from ..comparing import folded, is_number
 from ..findings import LISTED
 from ..probes import (
+    FOREIGN,
     QUIET,
     SETUP,
     Builder,
@@ -264,6 +265,7 @@ def _records(builder: Builder, listing: Operation, resource: Resource, known: li
                 entries = {str(each["id"]): each for each in entries_of(seen.target.json())}
                 seen = yield builder.probe(about, "accepts", LISTED, path=path, expects=200)
                 flaws = [*_differing(entries.get(ident, {}), seen.target.json(), about)]
+                flaws += _foreign(entries_of(seen.target.json()), resource, ident)
                 if not flaws:
                     break
             yield from flaws
@@ -271,7 +273,7 @@ def _records(builder: Builder, listing: Operation, resource: Resource, known: li
                 yield builder.probe(
                     about,
                     "rejects",
-                    "a record, with the credential of another merchant",
+                    FOREIGN,
                     path=path,
                     credential=builder.other,
                     suspect="auth",
@@ -286,6 +288,13 @@ def _differing(entry: Mapping[str, Any], body: Any, about: Operation) -> Iterato
         if entry[name] != record[name]:
             title = f"{name} differs between the list and {about.id}"
             yield Flaw("contradiction", title, "the same value")
+
+
+def _foreign(entries: list[Any], resource: Resource, ident: str) -> Iterator[Flaw]:
+    """Whether the list below a record has entries of another one."""
+    if any(entry.get(resource.key, ident) != ident for entry in entries):
+        title = f"the list below {resource.role} has entries of another one"
+        yield Flaw("contradiction", title, f"entries of {resource.role}")
 
 
 def _figures(entry: Mapping[str, Any]) -> float:

@@ -6,9 +6,9 @@ from typing import Any
 from ....contract.document import Operation
 from ....contract.pointers import below
 from ....core.clock import SECOND, iso
-from ..catalogue import Resource, body_of, pointer_of, record_of
+from ..catalogue import Resource, body_of, path_names, pointer_of, record_of
 from ..comparing import instant_of
-from ..probes import Builder, Journey, Probe, Seen, placeholder
+from ..probes import FOREIGN, Builder, Journey, Probe, Seen, placeholder
 from .listing import narrowing
 
 _VALID = 3.0  # seconds of a key
@@ -83,6 +83,31 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     builder.present.pop(resource.role)
 
 
+def stays(builder: Builder, resource: Resource) -> Journey:
+    """A record is as it was when another one is created with other texts in the same part, such as
+    an order for the same customer, who has another name by then.
+    """
+    create, first, body = resource.create, f"{resource.role} first", builder.plain(resource.create)
+    changed = {
+        name: {**part, "name": builder.variants.text(12)}
+        for name, part in body.items()
+        if isinstance(part, dict) and "name" in part
+    }
+    if not changed or resource.read is None:
+        return
+    yield builder.make(resource, first)
+    yield builder.make(resource, f"{resource.role} more", **changed)
+    yield builder.probe(
+        resource.read,
+        "persists",
+        f"a read after another {create.id}",
+        body_of(create),
+        path=resource.at(placeholder(first)),
+        about=create,
+        suspect="not-persisted",
+    )
+
+
 def expires(builder: Builder, keys: Resource) -> Journey:
     """A key that was valid for some seconds is refused after them, by the clock of the backend."""
 
@@ -105,29 +130,72 @@ def expires(builder: Builder, keys: Resource) -> Journey:
         )
 
 
+def limited(builder: Builder, keys: Resource) -> Journey:
+    """A key for other addresses is refused, also where one of them begins as this machine's."""
+    role = f"{keys.role} elsewhere"
+    addresses = ["203.0.113.9", "127.0.0.10"]
+    yield builder.make(keys, role, scopes=builder.assignable(), allowed_ips=addresses)
+    yield builder.probe(
+        builder.document.operations["listProjects"],
+        "rejects",
+        "a key for other addresses",
+        below(body_of(keys.create), "properties", "allowed_ips"),
+        about=keys.create,
+        credential=placeholder(f"{role} secret"),
+        suspect="auth",
+        expects=403,
+    )
+
+
+def isolated(builder: Builder, resource: Resource) -> Journey:
+    """Another merchant neither reads a record nor changes it."""
+    for operation in builder.document.operations.values():
+        is_about = path_names(operation) == [resource.key] and builder.may(operation)
+        if not is_about or not builder.other:
+            continue
+        yield from builder.ready(resource)
+        yield builder.probe(
+            operation,
+            "rejects",
+            FOREIGN,
+            body=builder.body(operation),
+            credential=builder.other,
+            suspect="auth",
+            expects=404,
+        )
+
+
 def loses(builder: Builder, keys: Resource) -> Journey:
-    """A scope that an update takes from a key is gone, also if the key was used before."""
-    update, role = keys.update, f"{keys.role} changed"
-    if update is None or not builder.may(update):
+    """What an update or a deletion takes from a key is gone, also if the key was used before."""
+    kept = [each for each in builder.assignable() if each != "projects:read"]
+    yield from _after(builder, keys, "a key that has lost projects:read", "scope", scopes=kept)
+    yield from _after(builder, keys, "a key that was switched off", "auth", is_active=False)
+    yield from _after(builder, keys, "a key that was deleted", "auth")
+
+
+def _after(builder: Builder, keys: Resource, learns: str, suspect: str, **body: Any) -> Journey:
+    """A new key is used, and used again after an update; without a body, after its deletion."""
+    changed = keys.update if body else keys.delete
+    if changed is None or not builder.may(changed):
         return
-    every, credential = builder.assignable(), placeholder(f"{role} secret")
-    kept = [each for each in every if each != "projects:read"]
-    where = below(body_of(update), "properties", "scopes")
+    role = f"{keys.role} changed"
+    credential = placeholder(f"{role} secret")
+    where = below(body_of(changed), "properties", *body) if body else pointer_of(changed)
     listing = builder.document.operations["listProjects"]
-    yield builder.make(keys, role, scopes=every)
+    yield builder.make(keys, role, scopes=builder.assignable())
     yield builder.probe(listing, "accepts", "a key with every scope", credential=credential)
-    path = keys.at(placeholder(role))
-    seen = yield builder.write(update, {"scopes": kept}, "scopes", where, path=path)
+    seen = yield builder.probe(
+        changed,
+        "accepts",
+        "a key that was used",
+        where,
+        path=keys.at(placeholder(role)),
+        body=body or None,
+    )
     if not seen.both_accept:
         return
     yield builder.probe(
-        listing,
-        "rejects",
-        "a key that has lost projects:read",
-        where,
-        about=update,
-        credential=credential,
-        suspect="scope",
+        listing, "rejects", learns, where, about=changed, credential=credential, suspect=suspect
     )
 
 
@@ -144,7 +212,7 @@ def transitions(builder: Builder, resource: Resource) -> Iterator[Journey]:
     """What is allowed to a record in each of its states, and in those of the records to which it
     belongs: a journey each, since one that departs tells nothing of others.
     """
-    for state in _options(builder, resource.update, _field(resource)):
+    for state in builder.options(resource.update, _field(resource)):
         for way in _ways(builder, resource):
             yield _while(builder, resource, state, resource, [way])
     writers = (*resource.creates, resource.update, resource.delete)
@@ -152,7 +220,7 @@ def transitions(builder: Builder, resource: Resource) -> Iterator[Journey]:
     for holder in builder.needs(resource.create):
         changes = [(each, None) for each in (holder.update, holder.delete) if each]
         yield _while(builder, holder, None, resource, changes)
-        for state in _options(builder, holder.update, _field(holder)):
+        for state in builder.options(holder.update, _field(holder)):
             yield _while(builder, holder, state, resource, writes)
 
 
@@ -161,7 +229,7 @@ def _while(
 ) -> Journey:
     """What is allowed while a holder of the record, or it itself, is in a state."""
     field, is_own = _field(holder), holder == record
-    begins = is_own and state in _options(builder, record.create, field)
+    begins = is_own and state in builder.options(record.create, field)
     yield builder.make(record, **({field: state} if begins else {}))
     if holder.update is not None and state is not None and not begins:
         body = {field: state}
@@ -198,17 +266,9 @@ def _ways(builder: Builder, resource: Resource) -> Iterator[_Way]:
             continue
         if field not in (builder.body(operation) or ()):
             yield operation, None  # also a change of other members: a state may allow none
-        for option in _options(builder, operation, field):
+        for option in builder.options(operation, field):
             yield operation, {field: option}
 
 
 def _field(resource: Resource) -> str:
     return "status" if resource.lifecycle is None else resource.lifecycle.field
-
-
-def _options(builder: Builder, operation: Operation | None, member: str) -> list[Any]:
-    """The values that a member of a body may have; none without an operation."""
-    if operation is None:
-        return []
-    node = builder.document.resolve(builder.properties(operation).get(member, {}))
-    return [True, False] if node.get("type") == "boolean" else builder.variants.options(node)
