@@ -37,7 +37,7 @@ def test_what_is_certain_comes_first_then_what_costs_data_or_money_then_what_is_
     others = [kind for kind in SEVERITY if kind in kinds and kind not in (*certain, "error-code")]
     assert [*certain, *others, "error-code"] == told
     assert ["leaked-secret", "not-deleted", "auth", "paging"] == certain[:4]
-    assert ["demanded", "not-persisted", "idempotency"] == others[:3]
+    assert ["not-persisted", "idempotency", "uniqueness"] == others[:3]
 
 
 @pytest.mark.parametrize(("shown", "is_everywhere"), [(2, False), (3, True), (4, True)])
