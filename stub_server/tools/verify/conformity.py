@@ -179,8 +179,8 @@ class Conformity:
 
     def _names(self, root: str) -> set[str | int]:
         """The names in a schema: the secret that it shows may be shown in another place."""
-        schema, named = within(self._document, root, [])[1], self._document.raw["components"]
-        places = nodes([schema, needed(schema, named["schemas"])])
+        schema = within(self._document, root, [])[1]
+        places = nodes([schema, needed(schema, self._document.raw["components"])])
         return {step for at, _ in places for step in at}
 
     def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
