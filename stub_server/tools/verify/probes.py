@@ -431,6 +431,8 @@ class Builder:
             return [placeholder(role)] if is_list else placeholder(role)
         if isinstance(value, Mapping):
             return {inner: self._own(other, (*place, inner)) for inner, other in value.items()}
+        if is_list:
+            return [self._own(inner, (*place, "")) for inner in value]
         if isinstance(value, float):
             return uneven(value)
         own = self.variants.value(name, value) if isinstance(value, str) else None

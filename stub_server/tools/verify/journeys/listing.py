@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ....contract.document import Operation
 from ....contract.pointers import below
 from ....contract.source import Json
-from ..catalogue import Resource, entries_of, is_list, part_about, queried, role_of
+from ..catalogue import Resource, entries_of, is_list, part_about, queried, role_of, with_leaves
 from ..comparing import folded, is_number
 from ..findings import LISTED
 from ..probes import (
@@ -62,6 +62,7 @@ def listed(builder: Builder, operation: Operation) -> Journey:
     seen = yield builder.probe(operation, "accepts", "a list", query=_ALL, expects=200)
     known = entries_of(seen.target.json())
     if resource is not None:
+        yield from _usual_pages(builder, operation)
         yield from _records(builder, operation, resource, known)
         narrowed = narrowing(builder, operation, resource)
         try:
@@ -75,12 +76,27 @@ def listed(builder: Builder, operation: Operation) -> Journey:
     yield from _lists(builder, operation, _ALL, shown, is_alone=True)
 
 
+def _usual_pages(builder: Builder, listing: Operation) -> Journey:
+    """Pages of the size that the backend chooses do not overlap."""
+    for _ in range(_TIMES):  # others may change the list meanwhile
+        found: list[str] = []
+        for number in (1, 2):
+            query = {"page": str(number)}
+            page = yield builder.probe(
+                listing, "filters", "a page without limit", query=query, expects=200
+            )
+            found += _ids(entries_of(page.target.json()))
+        if len({*found}) == len(found):
+            return
+    yield Flaw("paging", "pages without a limit have entries twice", "each entry once")
+
+
 def _make(builder: Builder, resource: Resource) -> Journey:
     """Two records that differ, also in their amounts."""
     create, makes = resource.create, f"{resource.role} more"
     yield from builder.ready(resource, **(builder.body(create) if resource.is_lasting else {}))
     body = builder.body(create)
-    body |= {name: uneven(value + 1) for name, value in body.items() if type(value) is float}
+    body = with_leaves(body, lambda value: uneven(value + 1) if type(value) is float else value)
     if resource.delete is not None or makes not in builder.present:
         yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes)
 
