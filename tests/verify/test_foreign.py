@@ -708,3 +708,22 @@ def test_an_entry_of_a_map_that_is_lost_is_named_by_the_map() -> None:
     act = taking("createCustomer", lambda body: body | {"metadata": {}})
     (lost,) = divergences(act, only=("createCustomer",))
     assert ("not-persisted", {"metadata"}) == (lost.kind, {each.place for each in lost.findings})
+
+
+def test_pages_of_the_usual_size_that_overlap_are_named() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_second = is_for(request, "GET", "/v2/products") and request.query == "page=2"
+        return await ask(request._replace(query="page=1") if is_second else request)
+
+    (found,) = divergences(act, only=("listProducts",), write=False)
+    assert ("paging", ["listProducts"]) == (found.kind, found.operations)
+
+
+def test_a_route_that_is_not_there_is_known_by_its_code_in_capitals() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        if not is_for(request, "GET", "/v2/projects/{projectId}/stats"):
+            return await ask(request)
+        return Answer(404, _OF_JSON, b'{"error": true, "code": "ROUTE_NOT_FOUND"}')
+
+    found = divergences(act, only=("getProjectStats",), write=False)
+    assert ["missing-operation"] == [each.kind for each in found]

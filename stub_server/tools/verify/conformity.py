@@ -188,7 +188,7 @@ class Conformity:
         status, code = exchange.answer.status, code_of(exchange.answer.json())
         if status not in _ABSENT or (response is not None and status != 404):
             return False
-        if status == 405 or code in _NO_ROUTE:
+        if status == 405 or str(code).lower() in _NO_ROUTE:
             return True
         return code is None and self.nowhere in (None, said(exchange))
 

@@ -112,7 +112,7 @@ class Judge:
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
-        expected = Said(exchange.answer.status, flaw.expected)
+        expected = Said(next(iter(probe.operation.successes), 200), flaw.expected)
         found = self._found(flaw.kind, probe, expected, flaw.title)
         return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 

@@ -26,6 +26,7 @@ _LIMITS = ("Length", "imum")
 """How keywords end that operations share with others."""
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
+_CODE = re.compile(r"\"code\":\"(\w+)\"").search
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
@@ -176,15 +177,24 @@ class Ledger:
         match finding.kind:
             case "figures" if member:
                 return member
+            case "value" | "default" if member:
+                return f"{self._tag(finding)} {member}"
             case "schema" if finding.pointer.endswith("/format"):
                 return finding.title.rpartition(" that is ")[2]
             case "rule":
-                return words(finding.expected.excerpt)
+                found = _CODE(finding.expected.excerpt)
+                return found[1] if found else words(finding.expected.excerpt)
+            case "laxer" if finding.pointer.endswith("/content"):
+                return "a body that is no JSON object"
             case "laxer" | "incomplete":
                 check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
                 return "a wrong parameter" if member.startswith("?") else check
+            case "stricter" if member == "?sort":
+                return member
             case "stricter" if not place.endswith(_LIMITS):  # whatever was sent
                 return " ".join(_refusal(finding))
+            case "stricter" if "/properties/" in place:
+                return f"{self._tag(finding)} {place.rpartition('/properties/')[2]}"
             case "undocumented-field":
                 return place.rpartition("/properties/")[0]
             case "missing-header":

@@ -398,7 +398,12 @@ class Builder:
         changes, lifecycle = Body(), kind.lifecycle
         if lifecycle is not None and operation != kind.update:
             node = self.document.resolve(self.properties(kind.create).get(lifecycle.field, {}))
-            states = {move.from_ for move in lifecycle.moves if operation.id in move.by}
+            sent = (self.body(operation) or {}).get(lifecycle.field)
+            states = {
+                move.from_
+                for move in lifecycle.moves
+                if operation.id in move.by and sent in (None, move.to)
+            }
             for state in self.variants.options(node):
                 if state in states:
                     changes.setdefault(lifecycle.field, state)

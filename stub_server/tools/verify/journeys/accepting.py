@@ -74,7 +74,7 @@ def _members(builder: Builder, operation: Operation) -> Generator[Asked, Seen, B
         is_dated |= seen.is_alike
         next_one = another(name)
         more = full | {name: value if next_one is None else next_one}
-        if seen.twin.is_success and variants.accepts(schema, smallest | more):
+        if seen.both_accept and variants.accepts(schema, smallest | more):
             full = more
     makes, every = "" if made is None else made.role, builder.smallest(operation) | full
     yield builder.write(operation, every, "all members", group=group, makes=makes)

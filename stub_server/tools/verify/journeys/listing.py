@@ -190,7 +190,7 @@ def _lists(
 
 def _missorted(option: str, every: list[Any], found: list[Any], is_alone: bool) -> Iterator[Flaw]:
     """What is wrong with the order of entries, or with which they are."""
-    if len(every) < _SHOWN and {*_ids(found)} != {*_ids(every)}:
+    if not is_alone and {*_ids(found)} != {*_ids(every)}:
         yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
     values = [folded(entry.get(option.removeprefix("-"))) for entry in found]
     is_text = all(isinstance(value, str) for value in values)

@@ -39,7 +39,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
                 seen = yield builder.probe(
                     operation,
                     "persists",
-                    f"{member} that another record has, in {operation.id}",
+                    f"{member}{ignored and f' in other {ignored}'}: that another record has",
                     below(body_of(operation), "properties", member),
                     path=operation.path.replace(f"{{{resource.key}}}", f"{{{resource.role} more}}"),
                     body={**others, member: spelled[ignored]},
@@ -69,12 +69,15 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     yield from listed("the created record", "not-persisted", create)
     for parent in builder.needs(create):
         for each in builder.reads_about(parent):
-            yield probe(each, f"{parent.role} after the create", "figures")
+            yield probe(each, f"{parent.role} after {create.id}", "figures")
     if delete is None or not builder.may(delete):
         return
     seen = yield probe(delete, "delete", "lifecycle")
     if not seen.is_alike:
         return
+    for parent in builder.needs(create):
+        for each in builder.reads_about(parent):
+            yield probe(each, f"{parent.role} after {delete.id}", "figures")
     yield from listed("the deleted record", "not-deleted", delete)
     yield probe(delete, "delete again", "not-deleted")
     update = resource.update
@@ -138,7 +141,7 @@ def limited(builder: Builder, keys: Resource) -> Journey:
     yield builder.probe(
         builder.document.operations["listProjects"],
         "rejects",
-        "a key for other addresses",
+        f"a key for {' and '.join(addresses)} alone",
         below(body_of(keys.create), "properties", "allowed_ips"),
         about=keys.create,
         credential=placeholder(f"{role} secret"),
