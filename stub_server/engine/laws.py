@@ -17,6 +17,7 @@ from .sandbox import Sandbox
 from .tables.store import Store
 
 SHOWN = 20  # violations of a law
+_MOST_CENTS = 10**12  # of an order: sums of more are no numbers of 64 bits
 _PAYMENTS = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}
 """The states of the payment of an order in a state; in others both have the same name."""
 
@@ -79,6 +80,8 @@ class Inspected:
         """What contradicts an order's status."""
         payment, status = row["last_transaction"], row.status
         settled = status in self._settled
+        if cents(row["totalAmount"]) > _MOST_CENTS:
+            return f"is {status} and costs {row['totalAmount']:g} BRL"
         if payment["status"] not in _PAYMENTS.get(status, (status,)):
             return f"is {status}, its payment {payment['status']}"
         paid, back = row["paid_cents"], row["refunded_cents"]
