@@ -17,7 +17,7 @@ from .sandbox import Sandbox
 from .tables.store import Store
 
 SHOWN = 20  # violations of a law
-MOST_REAIS = 1e16  # whose cents JSON cannot have as a whole number any more
+MOST_REAIS = 1e10  # of a record: sums of more cents are no numbers of 64 bits
 _PAYMENTS = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}
 """The states of the payment of an order in a state; in others both have the same name."""
 

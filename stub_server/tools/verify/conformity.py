@@ -74,7 +74,7 @@ class Conformity:
     def _departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[_Departure]:
         (method, path, *_), answer = exchange
         status, at, wanted = answer.status, "#/paths", "an answer of the contract"
-        is_told = method not in _UNJUDGED and status not in _ABSENT
+        is_known = method not in _UNJUDGED and status not in _ABSENT
         response: Response | None = None
         if operation is not None:
             at, response = pointer_of(operation), operation.responses.get(status)
@@ -95,7 +95,7 @@ class Conformity:
                 wanted = f"one of {', '.join(map(str, operation.responses))}"
                 title = ", which the contract does not list"
                 yield _Departure("undocumented-status", below(at, "responses"), title, wanted)
-        elif is_told and self._beginnings.intersection(path.split("/")[1:2]):
+        elif is_known and self._beginnings.intersection(path.split("/")[1:2]):
             title = ", and the contract does not have it"
             yield _Departure("undocumented-operation", at, title, "route_not_found")
 

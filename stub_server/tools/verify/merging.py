@@ -203,8 +203,10 @@ class Ledger:
                 return f"{finding.target.status}, not {finding.expected.status}"
             case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
-            case "scope":
+            case "scope" if finding.tries.startswith("a key"):
                 return finding.tries
+            case "scope":
+                return finding.operation
         is_one = "phrase" in CLASSES[finding.kind]
         return "" if is_one else place
 
