@@ -91,7 +91,7 @@ def _subject(work: Work, body: Body, entry: Body) -> Record | None:
         table = samples.table_of(store, entry)
         record = None if table is None else table.find(ident.lower())
         if record is not None:
-            work.work_for(store)
+            work.store = store
             return record
     message = f"No record of this sandbox that {body['type']} is about has this resource_id."
     raise Conflict.at("resource_id", message, "reference_not_found")

@@ -15,8 +15,6 @@ from .security import admit
 from .time_travel import AS_OF, Past, check_past
 from .way import Way
 
-_ROTATES = "rotateSandbox"
-
 
 class Dispatch:
     """Calls the handler, checks its reply against the contract, and records change and saved reply
@@ -60,7 +58,7 @@ class Dispatch:
             check_past(way.request.method, way.trace.path, is_control=way.endpoint.base != "")
             past = await self._past.of(way)
             _check_again(way)
-            way.move_to(past)
+            way.sandbox = past
             await way.create()
             return await self._handle(way)
         await way.create()
@@ -115,7 +113,7 @@ async def _perform(way: Way, once: Once | None = None) -> Answer:
         replied = endpoint.handler(way, *way.values, **way.named)
         reply = endpoint.reply((await replied) if endpoint.is_async else replied)
         # what it tells may be of the next generation; a rotation ends its own key
-        if CONTROL_KEY in way.headers and endpoint.operation.id != _ROTATES:
+        if CONTROL_KEY in way.headers and endpoint.operation.id != "rotateSandbox":
             check_access(way)
         trace.respond_at = perf_counter_ns()
         if (reply.status, reply.shape) not in endpoint.proved:
