@@ -70,7 +70,6 @@ class Attempt:
 
     `request` has `method`, `path`, `query`, `header` and `body`, JSON or the bytes that are none;
     it begins as it was sent. `reasons` say why a place such as `body.customer.name` was changed.
-    `rules` are the contract's by error code.
     """
 
     def __init__(
@@ -86,7 +85,6 @@ class Attempt:
         self.mender, self.routing, self.refusal = mender, routing, refusal
         self.server, self.sandbox, self.trace = server, sandbox, trace
         self.document = mender.document
-        self.rules = self.document.schema("ErrorCode").get("x-rules", {})
         self.request = self.sent(KEPT_HEADERS)
         self.reasons = {f"header.{name}": why for name, why in DROPPED_HEADERS.items()}
         self.reasons["body"] = (

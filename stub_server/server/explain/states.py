@@ -48,7 +48,7 @@ def needed(s: Attempt, code: str) -> State | None:
     """What a rule asks of a record; None where it asks nothing, or there is no such record."""
     if code == "invalid_state_transition":
         return _before_the_move(s)
-    rule = s.rules.get(code, {}).get("of")
+    rule = s.mender.rules.get(code, {}).get("of")
     row = None if rule is None else _record_of(s, rule["resource"])
     if row is None:
         return None
@@ -88,22 +88,24 @@ def _before_the_move(s: Attempt) -> State | None:
     lifecycle, wanted = s.copy.rules.lifecycles.get(s.resource or ""), s.members.get("status")
     if lifecycle is None or s.target is None:
         return None
-    moves = [move for move in lifecycle.moves if s.operation.id in move.by]
-    values = [move.from_ for move in moves if wanted in (None, move.to)] or [str(wanted)]
-    return _state_of(lifecycle.resource, s.target, lifecycle.field, values, lifecycle)
+    values = [
+        move.from_
+        for move in lifecycle.moves
+        if s.operation.id in move.by and wanted in (None, move.to)
+    ]
+    return _state_of(
+        lifecycle.resource, s.target, lifecycle.field, values or [str(wanted)], lifecycle
+    )
 
 
 def _similar_records(s: Attempt) -> State | None:
     """The record that the path nearly names, else the newest ones."""
-    table, resource, field = s.table, s.resource, "id"
-    if "publicKey" in s.values:
-        table, resource, field = "api_keys", "ApiKey", "public_key"
+    table, resource = s.table, s.resource
     if table is None or resource is None:
         return None
     ident = next(iter(s.values.values()))
-    rows = [row for row in s.newest(table) if field == "id" or row.public["is_active"]]
-    known = [row.public[field] for row in rows]
+    known = [row.id for row in s.newest(table)]
     similar = nearest(ident, known)
     values = [similar] if similar else known[:_NAMED]
     values = values or ["a record of the caller, who has none"]
-    return State(resource, ident[:_LONGEST_ID], field, None, values)
+    return State(resource, ident[:_LONGEST_ID], "id", None, values)

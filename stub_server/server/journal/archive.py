@@ -93,20 +93,25 @@ def _request(method: str, url: str, query: str, headers: Headers, body: bytes) -
         "bodySize": len(body),
     }
     if body:
-        text = body.decode("utf-8", "replace")
-        found["postData"] = {"mimeType": _named(headers, "content-type"), "text": text}
+        found["postData"] = {
+            "mimeType": _named(headers, "content-type"),
+            "text": body.decode("utf-8", "replace"),
+        }
     return found
 
 
 def _response(status: int, headers: Headers, body: bytes) -> Body:
-    content = {"size": len(body), "mimeType": _named(headers, "content-type"), **_content(body)}
     return {
         "status": status,
         "statusText": responses.get(status, ""),
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _pairs(headers),
-        "content": content,
+        "content": {
+            "size": len(body),
+            "mimeType": _named(headers, "content-type"),
+            **_content(body),
+        },
         "redirectURL": _named(headers, "location") if 300 <= status < 400 else "",
         "headersSize": -1,
         "bodySize": len(body),

@@ -29,7 +29,6 @@ _METHODS = tuple(method.value for method in HTTPMethod)
 _OF_TARGET = ("operationId", "method", "path")
 _LONGEST_NAME = 100  # characters of what was asked for
 _PARAMETER = re.compile(r"\{[^{}]*\}")
-_PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
 
 
 class Expectation:
@@ -46,8 +45,9 @@ class Expectation:
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
         if "header" in self._request:
-            headers = self._request["header"].items()
-            self._request["header"] = {name.lower(): wanted for name, wanted in headers}
+            self._request["header"] = {
+                name.lower(): wanted for name, wanted in self._request["header"].items()
+            }
         looks_at_control = self._request.get("path", "").startswith(CONTROL)
         operation = self._request.get("operationId", "")
         if not _matches_any(operation, documents[""].operations):
@@ -131,7 +131,7 @@ class Expectation:
         if code is not None and not _matches_any(code, codes):
             yield "unknown_code"
         for body in (request.get("body"), self._response.get("body")):
-            if isinstance(body, dict) and any(name.startswith(_PATHS) for name in body):
+            if isinstance(body, dict) and any(name.startswith(("$.", "$[")) for name in body):
                 yield "path_as_name"
                 return
 

@@ -13,9 +13,6 @@ from ...engine.sandbox import Sandbox
 from ...storage.exports import AS_THEY_ARE, MESSAGES
 from .entries import caller_of, is_known, plain
 
-_REPLACING = ("resetSandbox", "importSandbox")
-"""They replace the sandbox: its log has nothing before them."""
-
 
 def named(trace: Trace) -> str:
     """What the path of a request names in `/_sandbox/<kind>/<name>/…`."""
@@ -124,7 +121,7 @@ def _of_this_state(journal: Iterable[Trace]) -> list[Trace]:
     found: list[Trace] = []
     for trace in journal:
         found.append(trace)
-        if trace.operation in _REPLACING and trace.status == 200:
+        if trace.operation in ("resetSandbox", "importSandbox") and trace.status == 200:
             found.clear()
     # those that only read a state come before the one that changed it
     return sorted(found, key=lambda trace: (trace.before, trace.after is not None))
