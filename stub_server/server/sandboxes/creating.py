@@ -18,7 +18,6 @@ from .entry import (
     is_name,
     keys_of,
     made_up,
-    too_many,
 )
 from .loaded import LoadedSandboxes
 from .making import AS_AT_THE_START, Beginning
@@ -120,11 +119,10 @@ class MadeSandboxes(LoadedSandboxes):
             if task.done():  # nobody has asked why it failed
                 del self._creations[name]
                 return
-        message = (
+        raise _too_many(
             f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when one"
             " is ready."
         )
-        raise Conflict.at("name", message, "too_many_sandboxes")
 
     async def _create_announced(self, name: str, beginning: Beginning, ttl: int | None) -> Entry:
         try:
@@ -199,7 +197,11 @@ class MadeSandboxes(LoadedSandboxes):
         if len(entries) >= MOST:
             unnamed = [entry for entry in entries if entry.created_on_first_use]
             if not unnamed:
-                raise too_many(MOST)
+                raise _too_many(
+                    f"There are {MOST} sandboxes, the maximum of a server. DELETE"
+                    " /_sandbox/sandboxes/NAME deletes one; those that are created with ttl_seconds"
+                    " expire."
+                )
             self.forget(min(reversed(unnamed), key=lambda entry: entry.last_used_at).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
@@ -261,6 +263,10 @@ class MadeSandboxes(LoadedSandboxes):
         """Give the events of a sandbox ids that no earlier event had."""
         entry.incarnation = f"{self._started:x}-{next(self._begun)}"
         entry.origin_events = entry.sandbox.events.raised
+
+
+def _too_many(message: str) -> Conflict:
+    return Conflict.at("name", message, "too_many_sandboxes")
 
 
 def _none(name: str, error: Refusal) -> NotFound:

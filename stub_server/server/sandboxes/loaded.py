@@ -75,8 +75,10 @@ class LoadedSandboxes:
         """What is known of a sandbox that exists. Raises NotFound."""
         entry = self._found(name)
         if entry is None:
-            message = f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one."
-            raise NotFound(message, code="sandbox_not_found")
+            raise NotFound(
+                f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one.",
+                code="sandbox_not_found",
+            )
         return entry
 
     def entries(self) -> list[Entry]:

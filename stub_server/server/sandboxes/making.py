@@ -205,8 +205,10 @@ class SandboxFactory:
             return self._own(sandbox)
         except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", sandbox.name, error)
-            message = "The scenario cannot be used any more. The log of the server says why."
-            raise NotFound(message, code="scenario_not_found") from None
+            raise NotFound(
+                "The scenario cannot be used any more. The log of the server says why.",
+                code="scenario_not_found",
+            ) from None
         finally:
             self._filling.pop(sandbox.name, None)
 

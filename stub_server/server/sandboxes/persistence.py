@@ -203,11 +203,11 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.lease == 0:
-            message = (
+            raise store_unavailable(
                 "The store cannot be reached, and other servers may have the sandboxes of this one"
-                " by now."
+                " by now.",
+                "Send this again in a few seconds.",
             )
-            raise store_unavailable(message, "Send this again in a few seconds.")
 
     async def query(self, work: Callable[[Session], T]) -> T:
         """Read the store, beside the requests, once deleted sandboxes have left it.

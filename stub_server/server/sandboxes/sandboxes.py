@@ -46,8 +46,9 @@ class Sandboxes(MadeSandboxes):
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
-            beginning = self.factory.beginning(kept)
-            self.default = self.factory.make(DEFAULT, kept["generation"], beginning)
+            self.default = self.factory.make(
+                DEFAULT, kept["generation"], self.factory.beginning(kept)
+            )
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start.
@@ -242,11 +243,13 @@ class Sandboxes(MadeSandboxes):
     async def delete(self, name: str) -> None:
         """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
         if folded(name) == DEFAULT:
-            message = (
+            raise Conflict.at(
+                "sandboxName",
                 f"The default sandbox cannot be deleted. POST /s/{DEFAULT}/_sandbox/reset seeds it"
-                " again."
+                " again.",
+                "sandbox_protected",
+                where="path",
             )
-            raise Conflict.at("sandboxName", message, "sandbox_protected", where="path")
         async with self.persistence.changing:
             name = (await self._present(name)).sandbox.name
             self.persistence.check_written()
