@@ -22,11 +22,6 @@ def snake(name: str) -> str:
     return _WORD.sub("_", name).lower()
 
 
-def module_of(package: str, tag: str) -> str:
-    """`API keys` -> `stub_server.operations.api_keys`."""
-    return f"{package}.{tag.lower().replace(' ', '_')}"
-
-
 def not_built(work: Work, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
     """The handler of an operation that an overlay added: its answer is 501."""
     raise NotBuilt(
@@ -48,7 +43,8 @@ class Handlers(Resolver):
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
         """The handler of an operation, or None."""
-        name = module_of(self._package, operation.tag)
+        # `API keys` -> `stub_server.operations.api_keys`
+        name = f"{self._package}.{operation.tag.lower().replace(' ', '_')}"
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:

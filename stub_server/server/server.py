@@ -119,9 +119,10 @@ class Guard:
             return
         count, wait = self._wrong.count(address)
         if count > MOST_WRONG:
-            message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}."
             raise Limited(
-                f"{message} The right one works at once.", headers={"Retry-After": str(wait)}
+                f"Too many wrong keys from this address: wait {counted(wait, 'second')}. The right"
+                " one works at once.",
+                headers={"Retry-After": str(wait)},
             )
 
 

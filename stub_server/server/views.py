@@ -85,8 +85,11 @@ def checked_beginning(work: Work, asked: Body) -> Beginning:
     if "now" in asked:
         clock = parse_iso(asked["now"]), True
         if not EARLIEST_START <= clock[0] < LATEST_START:
-            message = "A sandbox begins between 1970 and 8999. Send a time in these years."
-            raise Conflict.at("now", message, "clock_too_far")
+            raise Conflict.at(
+                "now",
+                "A sandbox begins between 1970 and 8999. Send a time in these years.",
+                "clock_too_far",
+            )
     return Beginning(scenario, asked.get("seed"), clock, asked.get("settings"))
 
 

@@ -17,9 +17,9 @@ from ..server import Server
 from ..work import Work
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 
-METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
+AGENTS = f"{CONTROL}/mcp"
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
-_PREFLIGHT = b"access-control-request-method"
+_OF_PREFLIGHTS = {b"origin", b"access-control-request-method"}
 # what pages of every origin may read
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
 _LONGEST_ORIGIN = 200
@@ -67,8 +67,7 @@ def _rotated(path: str) -> str | None:
 
 def is_preflight(work: Work) -> bool:
     """Whether a browser asks what a page may send."""
-    headers = work.request.headers
-    return work.request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
+    return work.request.method == "OPTIONS" and work.request.headers.keys() >= _OF_PREFLIGHTS
 
 
 async def preflight(work: Work) -> Answer:
@@ -81,12 +80,14 @@ async def preflight(work: Work) -> Answer:
     if is_guarded and not may_control(work.server.settings, headers[b"origin"]):
         raise _closed(_PAGES)
     work.trace.is_kept = False
-    asked = headers.get(b"access-control-request-headers", _COMMON)
     return Answer(
         204,
         [
             _METHODS,
-            (b"access-control-allow-headers", asked),
+            (
+                b"access-control-allow-headers",
+                headers.get(b"access-control-request-headers", _COMMON),
+            ),
             (b"access-control-max-age", b"600"),
         ],
     )
@@ -163,7 +164,7 @@ def check_control(work: Work, path: str, sandbox: str | None) -> None:
             " --admin-key."
         )
     # clients of tools, and scrapers of metrics, send a key as a bearer
-    if path == AGENTS or (path == METRICS and admin_key is not None):
+    if path == AGENTS or (path == f"{CONTROL}/metrics" and admin_key is not None):
         headers = with_bearer_key(server, headers)
     if CONTROL_KEY in headers:
         _check_control_key(work, headers[CONTROL_KEY], path, sandbox)

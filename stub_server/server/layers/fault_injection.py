@@ -62,8 +62,9 @@ def _asked(way: Way, operation: Operation) -> Iterator[Effect]:
         unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
         for name in unknown[:MOST_WARNINGS]:
             way.trace.warn([warning_of("unknown_preference", name, nearest(name, _PREFERENCES))])
-        wished = preferred.get("code"), preferred.get("example")
-        yield from _wished(operation, "Prefer", "prefer", *wished)
+        yield from _wished(
+            operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example")
+        )
 
 
 def _delay(header: bytes) -> Effect:

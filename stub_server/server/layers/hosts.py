@@ -35,7 +35,6 @@ OPEN_CONTROL = frozenset(
 """Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
 _LOOKED_AT = frozenset((ADMIN_KEY, DELIVERY, b"transfer-encoding", b"upgrade"))
-_FOREIGN_HOST = "The Host header names another machine. Call the server by localhost or 127.0.0.1."
 MOST_HEADERS = 100
 MOST_QUERY_MEMBERS = 1_000
 """Bounds of a request that are checked before anything reads its headers and query one by one."""
@@ -98,7 +97,10 @@ class HostPolicy:
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
             _check_headers(way)
         if not self._hosts.admits(headers.get(b"host")) and way.path not in OPEN_CONTROL:
-            raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+            raise Forbidden(
+                "The Host header names another machine. Call the server by localhost or 127.0.0.1.",
+                code="host_not_allowed",
+            )
         return self.app(way)
 
 

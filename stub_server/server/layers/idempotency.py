@@ -12,7 +12,6 @@ from ..reply import Answer, Reply
 from ..work import Work
 
 HEADER = b"idempotency-key"
-REPLAYED = (b"idempotent-replayed", b"true")
 
 
 class Once(NamedTuple):
@@ -30,14 +29,18 @@ class Once(NamedTuple):
         text = work.request.headers[HEADER].decode("latin-1")
         if len(text) > 2 and text[0] == text[-1] == '"':
             text = text[1:-1]
-        key = work.store.merchant.id, work.request.method, work.trace.path, text
-        return cls(key, _fingerprint(work, body))
+        return cls(
+            (work.store.merchant.id, work.request.method, work.trace.path, text),
+            _fingerprint(work, body),
+        )
 
     def earlier(self, work: Work) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
         if self.key in work.sandbox.status.in_progress:
-            message = "The first request with this key is still running. Retry soon."
-            raise _conflict(message, "idempotency_in_progress")
+            raise _conflict(
+                "The first request with this key is still running. Retry soon.",
+                "idempotency_in_progress",
+            )
         saved = work.sandbox.replies.get(self.key, work.now)
         if saved is None:
             return None
@@ -47,7 +50,8 @@ class Once(NamedTuple):
                 " key.",
                 "idempotency_key_reused",
             )
-        reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
+        reply = Reply(saved.status, (saved.body,), None, saved.headers)
+        reply.headers.append((b"idempotent-replayed", b"true"))
         reply.body = saved.body
         reply.complete()
         return reply

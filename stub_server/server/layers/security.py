@@ -25,7 +25,7 @@ _KEYS = ("sk_", "pk_")  # API keys begin so
 _MAPPED = IPv6Network("::ffff:0:0/96")
 
 
-def no_credentials(why: str = "") -> Unauthenticated:
+def no_credentials(why: str) -> Unauthenticated:
     """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1
     demands.
 
@@ -239,7 +239,7 @@ def _seeded_merchant(sandbox: Sandbox) -> Caller:
 
 
 @lru_cache(maxsize=64)  # records never change: a changed key is a new one, of up to 60 KB
-def _key_of(record: Record, merchant_id: str, kind: str = "private_key") -> Caller:
+def _key_of(record: Record, merchant_id: str, kind: str) -> Caller:
     """The caller of a key; that of its public half has no scopes."""
     public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
     return Caller(
