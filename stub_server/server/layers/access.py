@@ -100,20 +100,16 @@ def answer_headers(work: Work, origin: bytes) -> Headers:
     There are none for a page that may not read it; the terminal shows how to allow that.
     """
     path = work.path
-    if path in _READ_BY_ALL or _may_read(work.server.settings, path, origin):
-        return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
-    if not path.startswith(CONSOLE):
-        work.trace.refused_origin = _refused(origin)
-    return []
-
-
-def _may_read(settings: Settings, path: str, origin: bytes) -> bool:
-    """Whether a page may read what a path answers that not every page may read."""
     if path.startswith(CONSOLE):
-        return False
-    if path.startswith(CONTROL):
-        return may_control(settings, origin)
-    return may_read_api(settings, origin)
+        return []
+    may_read = may_control if path.startswith(CONTROL) else may_read_api
+    if path in _READ_BY_ALL or may_read(work.server.settings, origin):
+        return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
+    shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
+    work.trace.refused_origin = (
+        f"origin {shown} was refused, --cors-origin {quote(shown)} allows it"
+    )
+    return []
 
 
 def may_read_api(settings: Settings, origin: bytes) -> bool:
@@ -132,12 +128,6 @@ def may_control(settings: Settings, origin: bytes) -> bool:
         return True
     named = {each.rstrip("/").lower() for each in settings.cors_origins}
     return origin.decode("latin-1").lower() in named
-
-
-def _refused(origin: bytes) -> str:
-    """What the terminal shows of an origin that may not read an answer."""
-    shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
-    return f"origin {shown} was refused, --cors-origin {quote(shown)} allows it"
 
 
 def check_access(work: Work) -> None:
