@@ -66,8 +66,7 @@ def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
 
 def shown_key(store: Store, record: Record) -> Body:
     """An API key of a merchant."""
-    public = loads(store.shown("api_keys", record))
-    return {"merchant_id": store.merchant.id, "api_key": public}
+    return {"merchant_id": store.merchant.id, "api_key": loads(store.shown("api_keys", record))}
 
 
 def checked_beginning(work: Work, asked: Body) -> Beginning:

@@ -6,9 +6,8 @@ import re
 import socket
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, redirect_stdout
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,7 +16,6 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from stub_server.cli import banner
 from stub_server.core.slices import Sliced
 from stub_server.data.filling import MERCHANT_ID
 from stub_server.data.keys import MAIN_ID, pair_of
@@ -31,7 +29,7 @@ from stub_server.testing import Sandbox, Server
 from ..support import forge
 from ..support.console import Console
 from ..support.files import HEADERS, exported, imported
-from ..support.live import FROZEN, NO_TLS, Live, running
+from ..support.live import FROZEN, NO_TLS, running
 from ..support.make import Json, created
 from ..support.processes import Process
 from ..support.wire import answer_on, connect
@@ -117,17 +115,6 @@ def test_credentials_of_the_seed_open_no_public_server(because: Json) -> None:
         token = forge.signed(Settings(), sandbox="default", merchant_id=MERCHANT_ID)
         assert 401 == status(server.url, token)
         assert 401 == status(server.url, pair_of(Settings().signing_secret(b""), 42, MAIN_ID)[1])
-        assert (
-            404 == httpx2.get(f"{server.url}/s/mentioned/v2/customers", verify=NO_TLS).status_code
-        )
-        assert "seed" not in httpx2.get(f"{server.url}/_sandbox/health", verify=NO_TLS).json()
-        assert "public, because of --" in told_at_start(server)
-
-
-def told_at_start(server: Live) -> str:
-    with redirect_stdout(StringIO()) as out:
-        banner.show(server.app, server.settings)
-    return " ".join(out.getvalue().split())
 
 
 # -- deleted and rotated

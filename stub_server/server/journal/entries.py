@@ -180,18 +180,15 @@ def _parts(trace: Trace) -> tuple[bytes, ...]:
     return path, trace.query, trace.body or b"", trace.answer or b""
 
 
-def _named(trace: Trace, name: str) -> bool:
-    """Whether the caller of a request may be called so in a query."""
-    return name in (caller_of(trace, "kind", "key_id", "subject", "merchant_id") or {}).values()
-
-
 _CHECKS: Mapping[str, Callable[[Trace, Any], bool]] = {
     "operationId": lambda trace, wanted: trace.operation == wanted,
     "method": lambda trace, wanted: trace.method == wanted,
     "code": lambda trace, wanted: trace.code == wanted,
     "status": lambda trace, wanted: has_status(wanted, trace.status),
     "path": lambda trace, wanted: glob(wanted, trace.path),
-    "caller": _named,
+    "caller": lambda trace, wanted: (
+        wanted in (caller_of(trace, "kind", "key_id", "subject", "merchant_id") or {}).values()
+    ),
     "contains": lambda trace, wanted: any(wanted.encode() in part for part in _parts(trace)),
     "control": lambda trace, wanted: wanted or not trace.path.startswith(CONTROL),
     "commands": lambda trace, wanted: wanted or not trace.by_command,

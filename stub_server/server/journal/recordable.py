@@ -5,7 +5,6 @@ a line of it.
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
-from ...core.problem import Conflict
 from ...core.record import Body, object_in
 from ...engine.history import not_stored
 from ...engine.kept import Log, Trace
@@ -68,16 +67,21 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
     Conflict where there are none but those.
     """
     if not sandbox.journal.keeps_bodies:
-        raise _not_recordable(
-            "The journal of this server stores no bodies (--journal 0), so nothing can be recorded."
+        raise not_stored(
+            "The journal of this server stores no bodies (--journal 0), so nothing can be"
+            " recorded.",
+            "requests",
+            "query",
         )
     ordered = _of_this_state(sandbox.journal)
     found = _since(ordered, _oldest_state(sandbox.log))
     found = found[recording_start(found) :]
     if ordered and not found:
-        raise _not_recordable(
+        raise not_stored(
             "The state before the stored requests is no longer stored, or the newest one went back"
-            " to it. Send further requests, then record."
+            " to it. Send further requests, then record.",
+            "requests",
+            "query",
         )
     return found, len(ordered) - len(found)
 
@@ -97,10 +101,6 @@ def _since(ordered: Sequence[Trace], oldest: int) -> list[Trace]:
             found.append(trace)
     found.reverse()
     return found
-
-
-def _not_recordable(message: str) -> Conflict:
-    return not_stored(message, "requests", "query")
 
 
 def _oldest_state(log: Log) -> int:

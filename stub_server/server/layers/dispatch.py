@@ -138,8 +138,8 @@ def _refusal_of(error: ContractViolation | UniqueViolation, way: Way) -> Excepti
     """What is answered where a result cannot be stored or answered; the error itself
     where it is a defect.
     """
-    is_api = not way.endpoint.base  # a control creates records only where it fills a sandbox
-    if isinstance(error, UniqueViolation) and is_api:
+    # a control creates records only where it fills a sandbox
+    if isinstance(error, UniqueViolation) and not way.endpoint.base:
         key = error.key
         if key is not None and key.code is not None:
             refusal = duplicate(error.schema, key, error.value)

@@ -70,8 +70,9 @@ class Hops:
 
     def _signature(self, scope: Scope, claim: bytes) -> bytes:
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        signed = (scope["method"].encode(), target_of(scope), host.strip(), claim)
-        return self._signed(b"\n".join(signed))
+        return self._signed(
+            b"\n".join((scope["method"].encode(), target_of(scope), host.strip(), claim))
+        )
 
     def _signed(self, text: bytes) -> bytes:
         return keyed_digest(self._key, text).hex().encode()

@@ -37,18 +37,22 @@ class Once(NamedTuple):
     def earlier(self, work: Work) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
         if self.key in work.sandbox.status.in_progress:
-            raise _conflict(
+            raise Conflict.at(
+                "Idempotency-Key",
                 "The first request with this key is still running. Retry soon.",
                 "idempotency_in_progress",
+                where="header",
             )
         saved = work.sandbox.replies.get(self.key, work.now)
         if saved is None:
             return None
         if saved.fingerprint != self.fingerprint:
-            raise _conflict(
+            raise Conflict.at(
+                "Idempotency-Key",
                 "This key was used with another body, or by a caller with other rights. Use a new"
                 " key.",
                 "idempotency_key_reused",
+                where="header",
             )
         reply = Reply(saved.status, (saved.body,), None, saved.headers)
         reply.headers.append((b"idempotent-replayed", b"true"))
@@ -59,10 +63,6 @@ class Once(NamedTuple):
     def saved(self, work: Work, reply: Reply) -> Saved:
         """A reply, whose body is joined, as it is saved: for 24 hours of the sandbox's clock."""
         return Saved(*self, work.now + DAY, reply.status, reply.body, tuple(reply.headers))
-
-
-def _conflict(message: str, code: str) -> Conflict:
-    return Conflict.at("Idempotency-Key", message, code, where="header")
 
 
 def _fingerprint(work: Work, body: object) -> bytes:

@@ -187,11 +187,11 @@ def _check_key(key: Caller, work: Work) -> None:
 
 
 def _unknown(token: str, work: Work) -> Unauthenticated:
-    name, other = work.sandbox.name, work.sandboxes.seeded_owner(*_unique(token))
-    if other is None or other == name:
+    other = work.sandboxes.seeded_owner(*_unique(token))
+    if other is None:
         return bad_credentials("No API key of this sandbox has this value.")
     return bad_credentials(
-        f"This API key is one of the sandbox {other}, and the request is for {name}.",
+        f"This API key is one of the sandbox {other}, and the request is for {work.sandbox.name}.",
         advice="GET /_sandbox/credentials shows its own.",
     )
 

@@ -183,8 +183,7 @@ class Commits:
         found = []
         for state in states:
             if isinstance(state, Snapshot):
-                head = state.head | {"contract": self.factory.contract}
-                about = orjson.dumps(head).decode()
+                about = orjson.dumps(state.head | {"contract": self.factory.contract}).decode()
                 found.append((state.name, about, capture(state.sandbox)))
             else:
                 found.append(("", "", capture(state)))

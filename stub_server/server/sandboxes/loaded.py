@@ -104,9 +104,7 @@ class LoadedSandboxes:
         if sandbox is None:
             return None
         key = sandbox.store.api_keys.holder(unique, value)
-        if key not in sandbox.origin.seeded_keys:
-            return None
-        return sandbox.name
+        return sandbox.name if key in sandbox.origin.seeded_keys else None
 
     def sandboxes(self) -> list[Sandbox]:
         """The sandboxes that are in memory, those made first first."""

@@ -78,11 +78,11 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found: tuple[Entry, Sequence[Snapshot]] | str | None
         holder = self.store.holder
-        found = await self.query(lambda session: self.store.claim(session, name))
-        if found is None:
-            found = await self._lines.opening.run(lambda session: self._open(session, name))
+        address = await self.query(lambda session: self.store.claim(session, name))
+        if address is not None:
+            return address
+        found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         if holder != self.store.holder:  # the lease ended meanwhile: another may have changed it
