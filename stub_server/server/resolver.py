@@ -11,7 +11,6 @@ from connexion.resolver import Resolution, Resolver
 
 from ..contract.document import Document, Operation
 from ..core.problem import NotBuilt
-from ..core.record import Body
 from .work import Work
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -22,7 +21,7 @@ def snake(name: str) -> str:
     return _WORD.sub("_", name).lower()
 
 
-def not_built(work: Work, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
+def not_built(work: Work, *ids: str) -> Any:
     """The handler of an operation that an overlay added: its answer is 501."""
     raise NotBuilt(
         f"The contract lists {work.trace.operation}, but this sandbox has no behaviour for it."

@@ -30,9 +30,14 @@ def state_behind(s: Attempt, code: str) -> Body | None:
     """The state behind a refusal, as it is shown; None where no record's state is behind it."""
     if code == "method_not_allowed":
         moves = sorted((method, operation.id) for method, operation in s.operations.items())
-        methods = [method for method, _ in moves]
-        path, method = s.request["path"], s.request["method"]
-        found: State | None = State("Operation", path, "method", method, methods, moves)
+        found: State | None = State(
+            "Operation",
+            s.request["path"],
+            "method",
+            s.request["method"],
+            [method for method, _ in moves],
+            moves,
+        )
     elif code in ("not_found", "merchant_not_found"):
         found = _similar_records(s)
     else:

@@ -17,18 +17,19 @@ from ...core.record import Body
 from ...core.slices import SLICE
 from ...core.text import SAFE_IN_PATHS
 from ...engine.kept import Trace
+from ...version import __version__
 from .entries import plain
 
 Headers = Sequence[tuple[str, str]]
 
 
-async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
+async def archive(traces: list[Trace], base_url: str) -> AsyncGenerator[bytes, None]:
     """The archive in pieces; others are served between them. `traces` are newest first.
 
     `base_url` is the address of the sandbox. Times are the machine's, as the clock of a sandbox may
     be frozen.
     """
-    head = {"version": "1.2", "creator": {"name": "stub-server", "version": version}}
+    head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
     yield b'{"log":' + orjson.dumps(head)[:-1] + b',"entries":['
     until = perf_counter() + SLICE
     while traces:

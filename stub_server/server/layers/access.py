@@ -19,7 +19,8 @@ from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 
 AGENTS = f"{CONTROL}/mcp"
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
-_OF_PREFLIGHTS = {b"origin", b"access-control-request-method"}
+OF_PREFLIGHTS = {b"origin", b"access-control-request-method"}
+"""Headers with which a browser asks what a page may send."""
 # what pages of every origin may read
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
 _LONGEST_ORIGIN = 200
@@ -63,11 +64,6 @@ def _rotated(path: str) -> str | None:
     """The sandbox that a path rotates, whose control key it takes."""
     found = _ROTATION(path)
     return None if found is None else found[1]
-
-
-def is_preflight(work: Work) -> bool:
-    """Whether a browser asks what a page may send."""
-    return work.request.method == "OPTIONS" and work.request.headers.keys() >= _OF_PREFLIGHTS
 
 
 async def preflight(work: Work) -> Answer:

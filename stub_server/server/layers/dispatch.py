@@ -55,7 +55,7 @@ class Dispatch:
         one.
         """
         if AS_OF in way.headers:
-            check_past(way.request.method, way.trace.path, is_control=way.endpoint.base != "")
+            check_past(way)
             past = await self._past.of(way)
             _check_again(way)
             way.sandbox = past

@@ -5,12 +5,13 @@ With DNS rebinding, a foreign page whose host name resolves to this machine is s
 server. Only the Host header, which holds the foreign name, shows it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from functools import lru_cache
 
 from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
+from ...settings import Settings
 from ..reply import Answering, Pairs
 from ..request import ADMIN_KEY, CONTROL
 from .way import Layer, Way
@@ -40,21 +41,22 @@ MOST_QUERY_MEMBERS = 1_000
 """Bounds of a request that are checked before anything reads its headers and query one by one."""
 
 
-class Hosts:
-    """The hosts that a server accepts: those of this machine and those that the user names."""
+Hosts = Callable[[bytes | None], bool]
+"""Whether a request with a Host header is accepted. Browsers always send the header."""
 
-    def __init__(self, named: Iterable[str], *, loopback: bool) -> None:
-        """`named` are as in a Host header.
 
-        Off loopback every host is accepted: there the credential decides.
-        """
-        self._named = {host_name(text) for text in named} - {None}
-        self._everyone = not loopback
-        self.admits = lru_cache(maxsize=64)(self._admits)
+def hosts_of(settings: Settings) -> Hosts:
+    """The hosts that a server accepts: those of this machine and those that the user names.
 
-    def _admits(self, header: bytes | None) -> bool:
-        """Whether a request with this Host header is accepted. Browsers always send the header."""
-        return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
+    Off loopback every host is accepted: there the credential decides.
+    """
+    named = {host_name(text) for text in settings.allow_hosts} - {None}
+
+    @lru_cache(maxsize=64)
+    def admits(header: bytes | None) -> bool:
+        return not settings.loopback or is_local_host(header) or host_name(_text(header)) in named
+
+    return admits
 
 
 def _repeated(sent: Pairs) -> str | None:
@@ -75,7 +77,7 @@ class HostPolicy:
     """
 
     def __init__(self, app: Layer, hosts: Hosts) -> None:
-        self.app, self._hosts = app.__call__, hosts
+        self.app, self._admits = app.__call__, hosts
 
     def __call__(self, way: Way) -> Answering:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
@@ -96,7 +98,7 @@ class HostPolicy:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
             _check_headers(way)
-        if not self._hosts.admits(headers.get(b"host")) and way.path not in OPEN_CONTROL:
+        if not self._admits(headers.get(b"host")) and way.path not in OPEN_CONTROL:
             raise Forbidden(
                 "The Host header names another machine. Call the server by localhost or 127.0.0.1.",
                 code="host_not_allowed",

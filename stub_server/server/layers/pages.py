@@ -15,7 +15,7 @@ from ..journal.entries import joined
 from ..reply import Answer, Answering, not_allowed, options
 from ..request import CONTROL
 from ..work import Work
-from .access import AGENTS, CONSOLE, check_access, is_preflight, preflight
+from .access import AGENTS, CONSOLE, OF_PREFLIGHTS, check_access, preflight
 from .hosts import inbox_at
 from .routing import DOCS
 from .way import Layer, Way
@@ -56,7 +56,7 @@ class Pages:
 
     def __call__(self, way: Way) -> Answering:
         path = way.path
-        if is_preflight(way):
+        if way.request.method == "OPTIONS" and way.headers.keys() >= OF_PREFLIGHTS:
             return preflight(way)
         if path.startswith("/v2/"):
             return self.app(way)
