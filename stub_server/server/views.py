@@ -77,9 +77,12 @@ def checked_beginning(work: Work, asked: Body) -> Beginning:
     """
     scenario, known = asked.get("scenario"), known_scenarios()
     if scenario not in (None, work.server.settings.scenario, *known):
-        message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
-        message += f"Known ones are {', '.join(known)}."
-        raise NotFound.at("scenario", message, "scenario_not_found")
+        raise NotFound.at(
+            "scenario",
+            f"There is no scenario {dumps(scenario, ensure_ascii=False)}. Known ones are"
+            f" {', '.join(known)}.",
+            "scenario_not_found",
+        )
     clock = None
     if "now" in asked:
         clock = parse_iso(asked["now"]), True

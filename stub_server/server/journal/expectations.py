@@ -110,8 +110,10 @@ class Expectation:
         could match.
         """
         names = list(chain.from_iterable(each.operations for each in self._documents.values()))
-        kinds = ("operationId", "operation", names), ("method", "method of HTTP", _METHODS)
-        for name, what, known in kinds:
+        for name, what, known in (
+            ("operationId", "operation", names),
+            ("method", "method of HTTP", _METHODS),
+        ):
             asked = self._request.get(name)
             if asked is not None and not _matches_any(asked, known):
                 yield plain(
@@ -155,16 +157,20 @@ def _matches_any(pattern: str, known: Iterable[str]) -> bool:
 def _check_size(body: Body) -> None:
     """Raises Invalid for what would delay others: very many values, or much text with wildcards."""
     if has_more_values(body, MOST_VALUES):
-        message = f"At most {MOST_VALUES} values can be expected."
-        raise Invalid.at("request", message, violation="max")
+        raise Invalid.at(
+            "request", f"At most {MOST_VALUES} values can be expected.", violation="max"
+        )
     size = 0
     for _, node in nodes(body):
         for value in node.values() if isinstance(node, dict) else node:
             if isinstance(value, str) and is_glob(value):
                 size += len(value)
     if size > MOST_GLOBS:
-        message = f"The globs have at most {MOST_GLOBS} characters together."
-        raise Invalid.at("request", message, violation="max")
+        raise Invalid.at(
+            "request",
+            f"The globs have at most {MOST_GLOBS} characters together.",
+            violation="max",
+        )
 
 
 def _body(wanted: Body, body: bytes | None) -> Body:

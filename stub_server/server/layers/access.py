@@ -122,8 +122,9 @@ def may_control(settings: Settings, origin: bytes) -> bool:
     """
     if is_local_origin(origin):
         return True
-    named = {each.rstrip("/").lower() for each in settings.cors_origins}
-    return origin.decode("latin-1").lower() in named
+    return origin.decode("latin-1").lower() in {
+        each.rstrip("/").lower() for each in settings.cors_origins
+    }
 
 
 def check_access(work: Work) -> None:

@@ -112,6 +112,10 @@ def _wished(
             return
     asked = " ".join(filter(None, (status, code)))
     answers = {str(answered if code is None else its_code) for answered, its_code in known}
-    message = f"{header}: {operation.id} does not answer {asked[:60]}."
-    message += f" It answers {', '.join(sorted(answers))}."
-    raise BadRequest.at(header, message, where="header", violation="simulation")
+    raise BadRequest.at(
+        header,
+        f"{header}: {operation.id} does not answer {asked[:60]}. It answers"
+        f" {', '.join(sorted(answers))}.",
+        where="header",
+        violation="simulation",
+    )

@@ -251,9 +251,8 @@ class MadeSandboxes(LoadedSandboxes):
         *,
         on_first_use: bool = False,
     ) -> Entry:
-        now, expires_at = wall_ms(), None
-        if ttl is not None:
-            expires_at = now + ttl * SECOND
+        now = wall_ms()
+        expires_at = None if ttl is None else now + ttl * SECOND
         belongings, keys = self.factory.belongings(), keys_of(sandbox)
         entry = Entry(sandbox, parent, on_first_use, now, now, expires_at, *belongings, keys)
         self._name_events(entry)

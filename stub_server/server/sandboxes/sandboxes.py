@@ -68,8 +68,9 @@ class Sandboxes(MadeSandboxes):
         if self.settings.restore is None:
             sandbox = self.factory.make(DEFAULT, generation)
         else:
-            file = read_file(self.settings.restore)
-            sandbox, snapshots, _ = self.factory.read(DEFAULT, generation, file, abroad=False)
+            sandbox, snapshots, _ = self.factory.read(
+                DEFAULT, generation, read_file(self.settings.restore), abroad=False
+            )
         entry = self._entry(sandbox)
         entry.snapshots.check_room_instead(snapshots)
         # before any request is served, and so with an event loop of its own
@@ -150,8 +151,8 @@ class Sandboxes(MadeSandboxes):
         name: str,
         file: bytes | bytearray,
         *,
-        deliver: bool = False,
-        abroad: bool = False,
+        deliver: bool,
+        abroad: bool,
     ) -> tuple[Entry, Body]:
         """Replace a sandbox by that of a file. With `deliver` its new events are delivered.
 
