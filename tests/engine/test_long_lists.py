@@ -122,7 +122,7 @@ def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Insid
         return await asyncio.gather(*lists)
 
     inside.run(inside.asking("GET", ANY_NAME, token=token, as_of=instants[0]))
-    assert instants == [answer.headers["x-sandbox-now"] for answer in inside.run(both())]
+    assert instants == [answer.header("x-sandbox-now") for answer in inside.run(both())]
 
 
 def test_others_are_served_while_a_key_of_a_project_lists_customers(inside: Inside) -> None:

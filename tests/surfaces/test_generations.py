@@ -241,25 +241,6 @@ def begun(url: str, method: str, header: str) -> Iterator[socket.socket]:
 
 
 @pytest.mark.promise("rotation-ends-tokens-seeded-keys")
-def test_a_rotation_ends_who_waits_for_events() -> None:
-    with (
-        running(replace(FROZEN, admin_key=ADMIN, scenario="empty")) as live,
-        closing(Server(live.url, ADMIN)) as server,
-        ThreadPoolExecutor(1) as beside,
-    ):
-        sandbox = server.sandbox("waiting")
-        headers = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
-        address = f"{sandbox.url}/_sandbox/events?wait=20"
-        entry = live.app.sandboxes.entry("waiting")
-        uses = entry.uses
-        asked = beside.submit(httpx2.get, address, headers=headers, verify=NO_TLS, timeout=30)
-        while entry.uses == uses:
-            assert not asked.done(), asked.result().text
-        rotate(sandbox)
-        assert 403 == asked.result().status_code
-
-
-@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
 @pytest.mark.parametrize("asked", ["rewind", "explain"])
 def test_who_waits_is_not_told_the_credentials_of_the_next_generation(
     guarded: Server, monkeypatch: pytest.MonkeyPatch, asked: str
