@@ -263,13 +263,12 @@ def shown(answer: Answer) -> None:
     assert answer.status == 200, answer.body[:500]
 
 
-def form_field(path: str, name: str, **others: str) -> Prepare:
-    """In a field of a form that a page of the server has made for its visitor."""
+def posted(path: str, filled: Callable[[bytes], str]) -> Prepare:
+    """A form that a page of the server has made for its visitor; `filled` are its fields."""
 
     def prepare(door: Door, text: bytes) -> Send:
         sent, token = visited(door)
-        fields = urlencode({"token": token, "to": "/console/faults", **others})
-        content = f"{fields}&{name}={quote(text)[: len(text)]}".encode()
+        content = f"token={token}&to=/console/faults&{filled(text)}".encode()
         return lambda: door.ask(
             "POST", path, content, headers=sent, media="application/x-www-form-urlencoded"
         )
@@ -277,22 +276,17 @@ def form_field(path: str, name: str, **others: str) -> Prepare:
     return prepare
 
 
+def form_field(path: str, name: str, **others: str) -> Prepare:
+    """In a field of a form."""
+    return posted(path, lambda text: f"{urlencode(others)}&{name}={quote(text)[: len(text)]}")
+
+
 def form_fields(form: str) -> Prepare:
     """Many fields of a form."""
-
-    def prepare(door: Door, text: bytes) -> Send:
-        sent, token = visited(door)
-        fields = "&".join(form.format(n) for n in range(len(text) // (len(form) + 4)))
-        content = f"token={token}&{fields}".encode()
-        return lambda: door.ask(
-            "POST",
-            "/console/faults/make",
-            content,
-            headers=sent,
-            media="application/x-www-form-urlencoded",
-        )
-
-    return prepare
+    return posted(
+        "/console/faults/make",
+        lambda text: "&".join(form.format(n) for n in range(len(text) // (len(form) + 4))),
+    )
 
 
 def visited(door: Door) -> tuple[list[Header], str]:

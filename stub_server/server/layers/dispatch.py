@@ -83,7 +83,7 @@ class Dispatch:
         """Execute a request that is repeated with its Idempotency-Key once, and answer with the
         saved reply.
         """
-        once = Once.of(way, way.body)
+        once = Once.of(way)
         earlier = once.earlier(way)
         if earlier is not None:
             way.trace.respond_at = perf_counter_ns()

@@ -12,7 +12,7 @@ from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
 from ...settings import Settings
-from ..reply import Answering, Pairs
+from ..reply import Answering
 from ..request import ADMIN_KEY, CONTROL
 from .way import Layer, Way
 
@@ -59,15 +59,6 @@ def hosts_of(settings: Settings) -> Hosts:
     return admits
 
 
-def _repeated(sent: Pairs) -> str | None:
-    """The header that was sent more than once and must not be."""
-    names = [name for name, _ in sent]
-    for name in names:
-        if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1:
-            return name.decode("latin-1").title()
-    return None
-
-
 class HostPolicy:
     """Refuses requests of pages of other hosts, of too many parts, that proxies may read otherwise,
     and deliveries.
@@ -111,9 +102,11 @@ def _check_headers(way: Way) -> None:
     admin key, and Forbidden for a delivery.
     """
     request, headers = way.request, way.headers
-    repeated = _repeated(request.sent)
-    if repeated is not None:
-        raise BadRequest(f"The request has more than one {repeated} header. Send one.")
+    names = [name for name, _ in request.sent]
+    for name in names:
+        if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1:
+            repeated = name.decode("latin-1").title()
+            raise BadRequest(f"The request has more than one {repeated} header. Send one.")
     if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
         raise NotBuilt(
             "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."

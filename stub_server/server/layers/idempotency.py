@@ -10,6 +10,7 @@ from ...core.problem import Conflict
 from ...engine.lists import ReplyKey, Saved
 from ..reply import Answer, Reply
 from ..work import Work
+from .way import Way
 
 HEADER = b"idempotency-key"
 
@@ -21,17 +22,17 @@ class Once(NamedTuple):
     fingerprint: bytes
 
     @classmethod
-    def of(cls, work: Work, body: object) -> "Once":
+    def of(cls, way: Way) -> "Once":
         """That of a request.
 
         A quoted key and a bare one are the same.
         """
-        text = work.request.headers[HEADER].decode("latin-1")
+        text = way.headers[HEADER].decode("latin-1")
         if len(text) > 2 and text[0] == text[-1] == '"':
             text = text[1:-1]
         return cls(
-            (work.store.merchant.id, work.request.method, work.trace.path, text),
-            _fingerprint(work, body),
+            (way.store.merchant.id, way.request.method, way.trace.path, text),
+            _fingerprint(way),
         )
 
     def earlier(self, work: Work) -> Answer | None:
@@ -65,16 +66,16 @@ class Once(NamedTuple):
         return Saved(*self, work.now + DAY, reply.status, reply.body, tuple(reply.headers))
 
 
-def _fingerprint(work: Work, body: object) -> bytes:
+def _fingerprint(way: Way) -> bytes:
     """A hash that is equal for equal JSON bodies and queries of callers with equal rights.
 
     Rights count because a saved reply may hold a secret, which a caller with fewer rights must not
     get.
     """
+    body, caller = way.body, way.caller
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
-    caller = work.caller
     rights = None
     if caller is not None:
         projects = None if caller.projects is None else sorted(caller.projects)
         rights = [sorted(caller.scopes), projects]
-    return sha256(b"\x00".join((canonical, work.request.query, orjson.dumps(rights)))).digest()
+    return sha256(b"\x00".join((canonical, way.request.query, orjson.dumps(rights)))).digest()
