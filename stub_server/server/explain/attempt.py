@@ -58,6 +58,7 @@ TABLES = {
     "customerId": "customers",
     "subscriptionId": "subscriptions",
     "apiKeyId": "api_keys",
+    "publicKey": "api_keys",
     "webhookId": "webhooks",
     "logId": "webhook_logs",
 }

@@ -108,9 +108,11 @@ def _similar_records(s: Attempt) -> State | None:
     table, resource = s.table, s.resource
     if table is None or resource is None:
         return None
+    field = "public_key" if "publicKey" in s.values else "id"
     ident = next(iter(s.values.values()))
-    known = [row.id for row in s.newest(table)]
+    rows = [row for row in s.newest(table) if field == "id" or row.public["is_active"]]
+    known = [row.public[field] for row in rows]
     similar = nearest(ident, known)
     values = [similar] if similar else known[:_NAMED]
     values = values or ["a record of the caller, who has none"]
-    return State(resource, ident[:_LONGEST_ID], "id", None, values)
+    return State(resource, ident[:_LONGEST_ID], field, None, values)

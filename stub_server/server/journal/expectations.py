@@ -142,7 +142,7 @@ class Expectation:
         found = set()
         for base, document in self._documents.items():
             for operation in document.operations.values():
-                if path == "*" or _may_be(path, base + operation.path):
+                if _may_be(path, base + operation.path):
                     found |= {operation.method, "OPTIONS"}  # which every path answers
         if "GET" in found:
             found.add("HEAD")

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 
@@ -73,6 +73,16 @@ class Beside:
             session.close()
 
 
+class Lines(NamedTuple):
+    """What is done beside each other: a request may wait for what is read, and what is opened or
+    written may be large.
+    """
+
+    reading: Beside
+    opening: Beside
+    writing: Beside
+
+
 class Commits:
     """What is to be committed, and what becomes of it."""
 
@@ -84,13 +94,7 @@ class Commits:
         self.is_shared, self.epoch = False, 0
         if store is not None:
             self.store, self.is_shared, self.epoch = store, store.is_shared, store.holder << 32
-            # beside each other: a request may wait for what is read, and what is opened or written
-            # may be large
-            self._reading, self._opening, self._writing = self._lines = (
-                Beside(store),
-                Beside(store),
-                Beside(store),
-            )
+            self._lines = Lines(Beside(store), Beside(store), Beside(store))
         self._stored: dict[str, Entry] = {}
         # what is committed next, and what is being committed
         self._next: dict[Entry, Pending] = {}
@@ -190,7 +194,7 @@ class Commits:
                 for name, about, copy in found
             ]
 
-        return await self._writing.run(written)
+        return await self._lines.writing.run(written)
 
     def _lose_all(self) -> None:
         """The lease has ended: other processes may have any sandbox."""

@@ -82,7 +82,7 @@ class Persistence(Commits):
         address = await self.query(lambda session: self.store.claim(session, name))
         if address is not None:
             return address
-        found = await self._opening.run(lambda session: self._open(session, name))
+        found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         if holder != self.store.holder:  # the lease ended meanwhile: another may have changed it
@@ -169,7 +169,7 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.is_shared:
-            await self._reading.run(lambda session: self.store.announce(session, name))
+            await self._lines.reading.run(lambda session: self.store.announce(session, name))
 
     async def end_announcement(self, name: str) -> None:
         """Let them know that it no longer is.
@@ -178,7 +178,9 @@ class Persistence(Commits):
         """
         if self.has_store and self.is_shared:  # a server that has stopped has taken back all
             with suppress(Unavailable):
-                await self._reading.run(lambda session: self.store.end_announcement(session, name))
+                await self._lines.reading.run(
+                    lambda session: self.store.end_announcement(session, name)
+                )
 
     def delete(self, name: str) -> Pending | None:
         """Delete a sandbox from the store; what that is done with, where there is a store."""
@@ -220,7 +222,7 @@ class Persistence(Commits):
         for pending in (*self._flying.values(), *self._next.values()):
             if pending.ends:
                 await pending.known.wait()
-        return await self._reading.run(work)
+        return await self._lines.reading.run(work)
 
     # -- snapshots
 
@@ -301,7 +303,7 @@ class Persistence(Commits):
                 for entry in [*self._stored.values(), *self._next]:
                     if entry.stored.is_long:
                         await self._rewrite(entry)
-                while await self._writing.run(sql.delete_unused):
+                while await self._lines.writing.run(sql.delete_unused):
                     pass
             except Unavailable as error:
                 log.debug("the store could not be tidied (%s)", error)
