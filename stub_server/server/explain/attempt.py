@@ -172,8 +172,9 @@ class Attempt:
         headers = {name.lower(): value for name, value in request["header"].items()}
         headers["authorization"] = f"Bearer {self._token}"
         body = request.get("body", b"")
-        raw = body if isinstance(body, bytes) else orjson.dumps(body)
-        return Question(request["method"], request["path"], text, headers, raw)
+        if not isinstance(body, bytes):
+            body = orjson.dumps(body)
+        return Question(request["method"], request["path"], text, headers, body)
 
     def call_first(self, name: str, ident: str, **body: Any) -> None:
         """Make a call about one record before the request, because of what refuses it."""

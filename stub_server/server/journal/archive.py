@@ -43,11 +43,16 @@ async def archive(traces: list[Trace], base_url: str) -> AsyncGenerator[bytes, N
 
 
 def _entry(trace: Trace, base_url: str) -> Body:
-    query = trace.query.decode("latin-1")
-    path = quote(plain(trace.path), safe=SAFE_IN_PATHS)
+    url = base_url + quote(plain(trace.path), safe=SAFE_IN_PATHS)
     return {
         **entry(
-            (trace.method, base_url + path, query, trace.headers, trace.body or b""),
+            (
+                trace.method,
+                url,
+                trace.query.decode("latin-1"),
+                trace.headers,
+                trace.body or b"",
+            ),
             (trace.status, trace.answer_headers, trace.answer or b""),
             iso(trace.received),
             trace.micros / 1000,

@@ -176,8 +176,12 @@ def has_status(wanted: str, status: int) -> bool:
 
 def _parts(trace: Trace) -> tuple[bytes, ...]:
     """The request line and the bodies, in which a text is searched."""
-    path = trace.path.encode("utf-8", "replace")
-    return path, trace.query, trace.body or b"", trace.answer or b""
+    return (
+        trace.path.encode("utf-8", "replace"),
+        trace.query,
+        trace.body or b"",
+        trace.answer or b"",
+    )
 
 
 _CHECKS: Mapping[str, Callable[[Trace, Any], bool]] = {

@@ -54,8 +54,13 @@ def _asked(way: Way, operation: Operation) -> Iterator[Effect]:
     if DELAY in headers:
         yield _delay(headers[DELAY])
     if SIMULATE in headers:
-        code = headers[SIMULATE].decode("latin-1").strip()
-        yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
+        yield from _wished(
+            operation,
+            "X-Sandbox-Simulate",
+            "simulate",
+            None,
+            headers[SIMULATE].decode("latin-1").strip(),
+        )
     if PREFER in headers:
         sent = [value for name, value in way.request.sent if name == PREFER]
         preferred = _preferences(b",".join(sent).decode("latin-1"))

@@ -76,6 +76,8 @@ def _fingerprint(way: Way) -> bytes:
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
     rights = None
     if caller is not None:
-        projects = None if caller.projects is None else sorted(caller.projects)
-        rights = [sorted(caller.scopes), projects]
+        rights = [
+            sorted(caller.scopes),
+            None if caller.projects is None else sorted(caller.projects),
+        ]
     return sha256(b"\x00".join((canonical, way.request.query, orjson.dumps(rights)))).digest()

@@ -45,8 +45,11 @@ def sees_everything(work: Work) -> bool:
         caller = _sent_by(work, "bearer")
     except Refusal:
         return False
-    scopes = work.server.document.scopes
-    reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
+    reads = [
+        scope["name"]
+        for scope in work.server.document.scopes
+        if scope["access"] == "read" and scope["assignable"]
+    ]
     return (
         caller.projects is None
         and caller.identity.merchant_id == work.sandbox.store.merchant.id
@@ -263,6 +266,9 @@ def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
     for store in sandbox.stores.values():
         record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
         if record is not None:
-            kind = "private_key" if unique == "digest" else "public_key"
-            return _key_of(record, store.merchant.id, kind)
+            return _key_of(
+                record,
+                store.merchant.id,
+                "private_key" if unique == "digest" else "public_key",
+            )
     return None

@@ -51,12 +51,13 @@ class MadeSandboxes(LoadedSandboxes):
 
     def _no_such_name(self, name: str, *, suggests: bool) -> NotFound:
         """404 for a name that no sandbox has, with the call that creates it."""
-        message, call = f"There is no sandbox {name}.", f"GET /s/{name}/_sandbox/credentials"
-        if suggests:
-            message += did_you_mean(name, [*self._entries])
+        hint = did_you_mean(name, [*self._entries]) if suggests else ""
+        call = f"GET /s/{name}/_sandbox/credentials"
         if self.settings.is_public:
             call = "POST /_sandbox/sandboxes"
-        return NotFound(f"{message} {call} creates it.", code="sandbox_not_found")
+        return NotFound(
+            f"There is no sandbox {name}.{hint} {call} creates it.", code="sandbox_not_found"
+        )
 
     async def register(self, pending: Sandbox) -> Sandbox:
         """A pending sandbox, or the one of its name that another request has created meanwhile.

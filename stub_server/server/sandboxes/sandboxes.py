@@ -81,8 +81,9 @@ class Sandboxes(MadeSandboxes):
         return True
 
     async def _put(self, entry: Entry, snapshots: Sequence[Snapshot]) -> bool:
-        written = await self.persistence.write(entry.sandbox, *snapshots)
-        return await self.persistence.put(entry, written)
+        return await self.persistence.put(
+            entry, await self.persistence.write(entry.sandbox, *snapshots)
+        )
 
     # -- finding
 
