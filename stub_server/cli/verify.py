@@ -43,22 +43,21 @@ def verify(
     """Compare the backend at URL, the address above /v2, with the contract and with this
     sandbox.
     """
-    from ..tools.verify.outcome import forms_of, known, of_recorded, written
+    from ..tools.verify.outcome import check_forms, known, of_recorded
 
-    forms, hidden = forms_of(reports), known(baseline) if baseline is not None else set()
+    check_forms(reports)
+    hidden = known(baseline) if baseline is not None else set()
+    corrects = write_overlay is not None
     if har is not None:
-        overlays, corrects = chosen["overlays"], write_overlay is not None
+        overlays = chosen["overlays"]
         report = of_recorded(har, url, overlays, hidden, corrects=corrects)
     else:
         options = _options(url, chosen)
         host = str(urlsplit(options.url).hostname)
         if options.write and not is_local(host) and yes != host:
             _ask(host)
-        report = _sent(options, coverage, hidden, record_har, corrects=write_overlay is not None)
-    for text in written(report, forms, write_overlay):
-        click.echo(text)
-    for note in report.notes:
-        click.echo(printable(note), err=True)
+        report = _sent(options, coverage, hidden, record_har, corrects=corrects)
+    _print(report, reports, write_overlay)
     sys.exit(report.exit)
 
 
@@ -95,15 +94,15 @@ def _sent(
     from ..tools.verify.har import archive_of, entry_of
     from ..tools.verify.outcome import check_names, of_run
     from ..tools.verify.run import Runner
-    from ..tools.verify.showing import Showing
 
     recorded = []
 
     def record(exchange: Exchange) -> None:
         if file is not None:
-            recorded.append(entry_of(showing.redacted(exchange), base_of(options.url)))
+            recorded.append(entry_of(run.showing.redacted(exchange), base_of(options.url)))
 
-    with click.progressbar(length=1, file=sys.stderr, label=f"Comparing {options.url}") as bar:
+    label = f"Comparing {urlsplit(options.url).hostname}"
+    with click.progressbar(length=1, file=sys.stderr, label=label) as bar:
 
         def progress(done: int, total: int) -> None:
             bar.length = total
@@ -112,7 +111,6 @@ def _sent(
         try:
             run = Runner(options, progress, record)
             check_names(options, run.document)
-            showing = Showing(run.document)
             asyncio.run(run.run())
             report = of_run(run, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
@@ -157,25 +155,34 @@ def proxy(
 
     from ..tools.verify.exchange import base_of
     from ..tools.verify.observed import Watching
-    from ..tools.verify.outcome import forms_of, written
+    from ..tools.verify.outcome import check_forms
 
-    forms = forms_of(reports)
+    check_forms(reports)
     target = base_of(url)
     watching = Watching(target, lambda line: click.echo(printable(line)), overlays)
     _serve(target, port, watching)
     report = watching.report()
     if write_overlay is not None:
         asyncio.run(watching.observed.correct(report))
-    for text in written(report, forms, write_overlay):
-        click.echo(text)
-    reasons = []
-    for reason, count in sorted(watching.unjudged.items()):
-        reasons.append(f"{count:,} ({printable(reason)})")
-    if not report.requests and not report.divergences:
-        click.echo(f"Nothing was judged: {', '.join(reasons) or 'no request came'}.", err=True)
-    elif reasons:
-        click.echo(f"Not judged: {', '.join(reasons)}.", err=True)
+    _print(report, reports, write_overlay)
     sys.exit(report.exit if fail else 0)
+
+
+def _print(report: Report, forms: tuple[str, ...], corrections: Path | None) -> None:
+    """Write a report in each form, or print it, and its corrections; print its notes."""
+    from ..tools.verify.forms import FORMS, rendered
+
+    if corrections is not None:
+        write_private(corrections, rendered("overlay.yaml", report=report).encode())
+    for each in forms:
+        form, _, file = each.partition("=")
+        text = rendered(FORMS[form], report=report)
+        if file:
+            write_private(Path(file), f"{text}\n".encode())
+        else:
+            click.echo(text)
+    for note in report.notes:
+        click.echo(printable(note), err=True)
 
 
 def _serve(target: str, port: int, watching: Watching) -> None:

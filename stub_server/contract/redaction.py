@@ -112,7 +112,7 @@ class Redactor:
         hides one.
         """
         found = self._without_values(text, further)
-        return REDACTED if _hides(found, partial(self._is_revealed, found)) else found
+        return REDACTED if _hides(found, partial(self._is_revealed, found, further)) else found
 
     def _without_values(self, text: str, further: Iterable[str] = ()) -> str:
         for value in (*further, *self._own):
@@ -122,9 +122,9 @@ class Redactor:
                 text = token.sub(REDACTED, text)
         return text
 
-    def _is_revealed(self, text: str, decoded: str) -> bool:
+    def _is_revealed(self, text: str, further: Iterable[str], decoded: str) -> bool:
         """Whether a text has a secret once it is decoded, or more names of secrets than before."""
-        if self._without_values(decoded) != decoded:
+        if self._without_values(decoded, further) != decoded:
             return True
         before, after = text.lower(), decoded.lower()
         return any(after.count(name) > before.count(name) for name in self.names)

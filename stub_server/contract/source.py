@@ -216,8 +216,8 @@ def child_of(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | 
         for key, value in node.value:
             if key.value == str(step):
                 return key, value
-    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step], node.value[step]
+    elif isinstance(node, yaml.SequenceNode) and step in range(-len(node.value), len(node.value)):
+        return node.value[int(step)], node.value[int(step)]
     return None
 
 

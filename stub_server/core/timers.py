@@ -14,6 +14,8 @@ SENDING = "webhook.attempt"
 The courier claims it; the clock does not do it by itself.
 """
 
+_SPARE = 1_000  # timers that are gone may stay in a heap
+
 
 class Timer(NamedTuple):
     """One job:
@@ -36,8 +38,9 @@ Group = dict[int, Timer]
 class Timers:
     """Two heaps, one of `jobs` and one of attempts to send.
 
-    No rule cancels a job: a job looks at the record when it is due and does nothing if the moment
-    has passed. A timer that is taken out before its time stays in its heap until it is the first;
+    A job of a record has one timer: a new one takes the place of that before. Nothing else cancels
+    a job: it looks at the record when it is due and does nothing if the moment has passed. A timer
+    that is taken out before its time stays in its heap until it is the first, or most are such;
     what is not in `live`, by number, does not count. Only the courier claims attempts. Those that
     are not in the heap are `claimed`, under way or waiting for their turn, `on_hold` until events
     of the past may be sent, or `parked`, by merchant and webhook, for an earlier one there. Timers
@@ -52,12 +55,13 @@ class Timers:
         self.parked: defaultdict[tuple[str, str], Group] = defaultdict(dict)
         self.skipped: Group = {}
         self.live: Group = {}
+        self._by_subject: dict[tuple[str, str, str], Timer] = {}
         self.last = 0  # the number of the newest timer ever set
 
     def put(self, timer: Timer) -> None:
         """Add a timer, be it new or one that was removed before."""
         if timer.seq not in self.live:
-            self.live[timer.seq] = timer
+            self.live[timer.seq] = self._by_subject[timer[2:]] = timer
             heappush(self._heap(timer), timer)
             self.last = max(self.last, timer.seq)
 
@@ -68,6 +72,12 @@ class Timers:
         """Remove a timer that was done, or undone."""
         for group in (self.live, self.claimed, self.skipped):
             group.pop(timer.seq, None)
+        if self._by_subject.get(timer[2:]) is timer:
+            del self._by_subject[timer[2:]]
+
+    def replaced(self, timer: Timer) -> Timer | None:
+        """The timer whose place a new one takes; attempts to send end by themselves."""
+        return None if timer.job == SENDING else self._by_subject.get(timer[2:])
 
     def exchange(self, gone: Iterable[Timer], new: Iterable[Timer]) -> None:
         """Remove timers, and add others."""
@@ -75,6 +85,9 @@ class Timers:
             self.discard(timer)
         for timer in new:
             self.put(timer)
+        if len(self.jobs) > 2 * len(self.live) + _SPARE:  # most are of timers that are gone
+            self.jobs = [timer for timer in self.jobs if self.live.get(timer.seq) is timer]
+            heapify(self.jobs)
 
     def next_job(self, until: float = inf) -> Timer | None:
         """The next job, if it is due at `until` (ms) or before."""
@@ -153,6 +166,7 @@ class Timers:
         """An independent copy, in which no attempt is claimed, on hold or parked."""
         twin = Timers()
         twin.last, twin.live = self.last, self.live.copy()
+        twin._by_subject = self._by_subject.copy()
         for timer in self.live.values():
             twin._heap(timer).append(timer)
         heapify(twin.jobs)

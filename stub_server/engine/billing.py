@@ -156,31 +156,28 @@ def _renew(draft: Draft, row: Row, order: Row) -> None:
     if row["cancel_at_period_end"] and is_project(draft, row, "open"):
         row = subscriptions.resumed(row)
     renewed = subscriptions.renewed(row, order.id, order["paymentMethod"])
-    renewed = draft.move(renewed, None if row.status == "past_due" else "renewed")
-    # What was due in a dispute was not done: a period that is paid now may have begun already.
-    schedule(draft, renewed, None if subscriptions.has_dispute(renewed) else 1)
+    schedule(draft, draft.move(renewed, None if row.status == "past_due" else "renewed"))
 
 
-def schedule(draft: Draft, row: Row, paid: int | None = None) -> None:
-    """The timers of a subscription.
-
-    `paid` is how many of its newest periods have none yet, all of them by default.
-    """
+def schedule(draft: Draft, row: Row) -> None:
+    """The timers of a subscription: each has what is due next, and sets itself again."""
     if row.status == "trialing":
         draft.at(parse_iso(row["trial_end"]), "subscription.activate", row.id)
         return  # the others are set then
     if row.status == "past_due":
         if row["paymentMethod"] == subscriptions.CHARGED:
-            for at in subscriptions.attempts(row):
-                if at > draft.now:
-                    draft.at(at, "subscription.charge", row.id)
+            schedule_charge(draft, row)
         draft.at(subscriptions.grace_end(row), "subscription.expire", row.id)
         return
-    ends = row["ends"] if paid is None else row["ends"][-paid:]
-    for end in ends[:-1]:
-        draft.at(end, "subscription.end", row.id)
     draft.at(subscriptions.renewal_at(row), "subscription.renew", row.id)
-    draft.at(ends[-1], "subscription.end", row.id)
+    draft.at(row["ends"][0], "subscription.end", row.id)
+
+
+def schedule_charge(draft: Draft, row: Row) -> None:
+    """The timer of the next attempt to charge the card of a subscription that is past due."""
+    coming = [at for at in subscriptions.attempts(row) if at > draft.now]
+    if coming:
+        draft.at(coming[0], "subscription.charge", row.id)
 
 
 def call_off_bill(draft: Draft, row: Row) -> None:
@@ -206,5 +203,5 @@ def end_later(draft: Draft, row: Row) -> None:
         return
     call_off_bill(draft, row)
     if subscriptions.has_dispute(row):  # its period may be over already
-        draft.at(draft.now, "subscription.end", row.id)
+        draft.at(row["ends"][0], "subscription.end", row.id)
     draft.put(subscriptions.ending(row, draft.now).keeping({"renewal_order": None}))

@@ -46,7 +46,7 @@ class Draft:
         self._base = sandbox.log.number
         self._versions: dict[str, Opened] = {}
         self._events: list[Event] = []
-        self._later: list[Timer] = []
+        self._later: dict[tuple[str, str], Timer] = {}
         self._fired: list[Timer] = []
         self._opened: list[Row] = []  # deliveries
 
@@ -124,9 +124,10 @@ class Draft:
             self._versions[row.id] = row.table, stored, None
 
     def at(self, due: int, job: str, subject: str) -> None:
-        """Set a timer: a job for a record at an instant (ms)."""
-        number = self.sandbox.timers.last + len(self._later) + 1
-        self._later.append(Timer(due, number, job, self.store.merchant.id, subject))
+        """Set the timer of a job for a record to an instant (ms)."""
+        known = self._later.get((job, subject))
+        number = known.seq if known else self.sandbox.timers.last + len(self._later) + 1
+        self._later[job, subject] = Timer(due, number, job, self.store.merchant.id, subject)
 
     def some(self, rows: Iterable[Row], job: str, subject: str, most: int) -> Iterator[Row]:
         """The first records of several, as many as one step changes; where there are more, the job
@@ -295,6 +296,8 @@ class Draft:
             before.timers + len(self._later),
             self.settings or before.settings,
         )
+        timers, later = sandbox.timers, tuple(self._later.values())
+        gone = {*self._fired, *timers.skipped.values(), *filter(None, map(timers.replaced, later))}
         reply_ends = UNCHANGED
         # a state with a reply to the key may have been restored while the request waited
         if saved is not None and sandbox.replies.get(saved.key, self.now) is None:
@@ -308,8 +311,8 @@ class Draft:
             parts=(part,),
             event_ends=Ends(after=tuple(self._events)),
             reply_ends=reply_ends,
-            timers_set=tuple(self._later),
-            timers_fired=(*self._fired, *sandbox.timers.skipped.values()),
+            timers_set=later,
+            timers_fired=tuple(sorted(gone)),
         )
 
     def _part(self) -> Part:

@@ -47,7 +47,8 @@ def end_period(draft: Draft, row: Row) -> None:
     waits = subscriptions.has_dispute(row) and not ends
     if subscriptions.period_end(row) > draft.now or waits:
         if len(row["paid_by"]) > 1 and row["ends"][0] <= draft.now:
-            draft.put(subscriptions.rolled(row))
+            row = draft.put(subscriptions.rolled(row))
+            draft.at(row["ends"][0], "subscription.end", row.id)
     elif ends:
         billing.end_subscription(draft, row, "canceled")
     else:
@@ -66,6 +67,7 @@ def charge_again(draft: Draft, row: Row) -> None:
     """
     if not _is_late(row) or row["paymentMethod"] != subscriptions.CHARGED:
         return
+    billing.schedule_charge(draft, row)
     # past due since it was not paid
     last = draft.get("orders", row["renewal_order"])
     is_due = draft.now in subscriptions.attempts(row)

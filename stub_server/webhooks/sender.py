@@ -58,6 +58,8 @@ class Sender:
 
     async def ask(self, url: str, timeout: float) -> str:
         """GET once: the first bytes of what is answered with 200. Raises Failed."""
+        if self.is_mute:
+            raise Failed("nothing is sent")
         question = Delivery(url, "", b"", (), (), method="GET")
         status, _, text = await self._exchange(question, [], timeout)
         if status != 200:

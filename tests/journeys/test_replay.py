@@ -2,6 +2,7 @@
 answer is the same.
 """
 
+import asyncio
 import gzip
 import json
 import os
@@ -13,7 +14,9 @@ import httpx2
 import pytest
 
 from stub_server.core.clock import LATEST_START
+from stub_server.domain.deliveries import Failed
 from stub_server.server.sandboxes.making import Beginning
+from stub_server.webhooks.sender import Sender
 
 from ..engine.state import refolded
 from ..support.files import changed, exported, lines, sealed
@@ -342,3 +345,8 @@ def test_a_recording_has_no_address_called(
     told = json.dumps(Replayed(file).told)
     assert "connection_failed" in told
     assert "dns" not in told
+
+
+def test_a_sender_of_a_replay_asks_nobody_for_effects(receiver: Receiver) -> None:
+    with pytest.raises(Failed, match="nothing is sent"):
+        asyncio.run(Sender(local=True, mute=True).ask(receiver.url, PATIENCE))

@@ -6,6 +6,7 @@ import pytest
 
 from ..conftest import Serve
 from ..support.contract import document
+from ..support.files import exported, lines
 from .members import at, days, move
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
 from .stage import DAY, Stage, staged
@@ -65,3 +66,23 @@ def test_a_trial_is_longer_by_the_time_of_a_suspension(stage: Stage) -> None:
     assert "trialing" == after["status"]
     for name in ("trial_end", "current_period_end", "next_billing_at"):
         assert days(10) == at(after[name]) - at(before[name]), name
+
+
+def test_a_job_of_a_subscription_has_one_timer_however_often_it_is_set(stage: Stage) -> None:
+    """Each suspension left all timers and set new ones: a few requests filled the memory, and every
+    copy of the sandbox held up everybody.
+    """
+    subscription = stage.subscription("active")
+
+    def timers() -> list[str]:
+        own = [body for kind, body in lines(exported(stage.control)) if kind == "timer"]
+        return sorted(timer["job"] for timer in own if timer["subject"] == subscription["id"])
+
+    before = timers()
+    for _ in range(3):
+        move(stage, subscription, "suspend")
+        stage.advance(1)
+        move(stage, subscription, "activate")
+        stage.advance(1)
+    assert before == timers()
+    assert ["subscription.end", "subscription.renew"] == before

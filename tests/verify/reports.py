@@ -55,7 +55,7 @@ def ledger(
     findings: Iterable[Finding], probed: Iterable[str], answered: Iterable[str] = ()
 ) -> Ledger:
     """What a run found that has probed these operations, of which some have succeeded."""
-    made = Ledger((), "https://api.example.com", values=True)
+    made = Ledger((), "https://api.example.com", "write")
     made.findings += findings
     made.groups |= {name: {"accepts"} for name in probed}
     made.pairs |= {(each.operation, each.target.status) for each in made.findings}

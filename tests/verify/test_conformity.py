@@ -72,11 +72,11 @@ DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
     ),
     "no request id": (
         exchange("GET", CUSTOMERS, 200, example("CustomerPage"), {"Content-Type": "application/json"}),
-        [("missing-header", "#/components/headers/RequestId")],
+        [("missing-header", "#/paths/~1v2~1customers/get/responses/200/headers/X-Request-Id")],
     ),
     "no challenge": (
         exchange("GET", CUSTOMERS, 401, example("InvalidToken")),
-        [("missing-header", "#/components/headers/WwwAuthenticate")],
+        [("missing-header", "#/components/responses/Unauthenticated/headers/WWW-Authenticate")],
     ),
 }  # fmt: skip
 
@@ -124,26 +124,6 @@ def test_a_member_that_a_part_of_allof_requires_is_named() -> None:
     del reply["plan"]["name"]
     (seen_plan,) = found(conformity, exchange("GET", "/v2/plans/7", 200, reply))
     assert "getPlan answers 200 without plan.name." == seen_plan.title
-
-
-def test_secrets_are_shown_to_nobody(conformity: Conformity) -> None:
-    echo = {
-        "token": "tok-hidden-1",
-        "seen": "the-token-of-a-shop",
-        "nested": {"private_key": "hidden-key-2"},
-    }
-    sent = b'{"password": "hidden-3", "name": "Lena"}'
-    seen = exchange("POST", f"{CUSTOMERS}?token=hidden-4", 418, echo, sent=sent)
-    shown = repr(found(conformity, seen))
-    assert "hidden" not in shown
-    assert "the-token-of-a-shop" not in shown
-    assert '"Authorization: Bearer $TOKEN"' in shown
-    assert "Lena" in shown
-    page = example("CustomerPage")
-    page["customers"][0]["private_key"] = "hidden-5"  # a member that a finding shows by itself
-    leaking = found(conformity, exchange("GET", CUSTOMERS, 200, page))
-    assert ["leaked-secret"] == [each.kind for each in leaking]
-    assert "hidden" not in repr([(each.target, each.title) for each in leaking])
 
 
 def test_a_command_names_a_body_that_is_too_long_to_be_shown(conformity: Conformity) -> None:

@@ -4,6 +4,7 @@ not accused.
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from stub_server.tools.verify.catalogue import body_of
 from stub_server.tools.verify.exchange import Answer, Request
 from stub_server.tools.verify.findings import Divergence
+from stub_server.tools.verify.forms import FORMS, rendered
 from stub_server.tools.verify.outcome import of_run
 
 from ..support.contract import document
@@ -47,6 +49,26 @@ def showing(change: Callable[[Json], Json], path: str = "/v2") -> Act:
         return rewritten(answer, change) if is_so else answer
 
     return act
+
+
+def taking(operation: str, change: Callable[[Json], Json]) -> Act:
+    """A backend that takes another body for what is sent to an operation."""
+    known = document().operations[operation]
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_sent = is_for(request, known.method, known.path) and isinstance(body, dict)
+        if is_sent and body:  # what is no JSON is passed on
+            request = with_json(request, change(body))
+        return await ask(request)
+
+    return act
+
+
+def refused(status: int, message: str, **more: Any) -> Answer:
+    """A refusal in the backend's own words."""
+    said = {"error": True, "message": message, "code": "no"} | more
+    return Answer(status, _OF_JSON, orjson.dumps(said))
 
 
 async def without_codes(request: Request, ask: Ask) -> Answer:
@@ -111,19 +133,21 @@ def test_a_secret_that_a_list_shows_is_named_first() -> None:
         return rewritten(answer, leaks) if is_list else answer
 
     found = divergences(act, without_codes, only=("listApiKeys", "getCustomer"))
-    assert ("leaked-secret", "documented") == (found[0].kind, found[0].basis)
-    assert ["listApiKeys"] == found[0].operations
+    assert ("leaked-secret", ["listApiKeys"]) == (found[0].kind, found[0].operations)
 
 
-def test_an_update_that_loses_what_it_does_not_have_is_named() -> None:
+def test_a_secret_that_is_shown_in_another_place_is_no_leak() -> None:
+    path = "/v2/webhooks/{webhookId}/regenerate-key"
+
     async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "PUT", "/v2/customers/{customerId}") and isinstance(body, dict):
-            request = with_json(request, {"metadata": {}} | body) if body else request
-        return await ask(request)
+        answer = await ask(request)
+        if not is_for(request, "POST", path) or answer.status != 200:
+            return answer
+        body = json_of(answer)
+        return with_body(answer, orjson.dumps(body | {"signing_key": "whsec_1"}))
 
-    found = divergences(act, only=("updateCustomer",))
-    assert [("not-persisted", ["updateCustomer"])] == [(it.kind, it.operations) for it in found]
+    found = divergences(act, only=("regenerateWebhookSigningKey",))
+    assert ["undocumented-field"] == [each.kind for each in found]
 
 
 def test_keys_that_open_nothing_are_one_divergence_and_its_command_names_another_key() -> None:
@@ -186,15 +210,14 @@ def test_what_is_hidden_from_a_key_of_another_project_is_one_other_status() -> N
 
 
 def test_an_entry_that_is_kept_once_is_no_loss() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        several = body.get("allowed_ips") if isinstance(body, dict) else None
-        if isinstance(several, list):
-            once = body | {"allowed_ips": [*dict.fromkeys(several)]}
-            request = with_json(request, once) if len(several) <= 100 else request
-        return await ask(request)
+    def once(body: Json) -> Json:
+        several = body.get("allowed_ips")
+        if not isinstance(several, list) or len(several) > 100:
+            return body
+        return body | {"allowed_ips": [*dict.fromkeys(several)]}
 
-    assert divergences(act, only=("createApiKey", "updateApiKey")) == []
+    acts = taking("createApiKey", once), taking("updateApiKey", once)
+    assert divergences(*acts, only=("createApiKey", "updateApiKey")) == []
 
 
 def test_a_member_of_answers_that_an_update_writes_is_named_by_itself() -> None:
@@ -223,18 +246,11 @@ def test_a_member_of_answers_that_an_update_writes_is_named_by_itself() -> None:
 
 
 def test_an_instant_of_another_time_zone_stays_the_instant() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if (
-            is_for(request, "POST", "/api-keys")
-            and isinstance(body, dict)
-            and body.get("expires_at")
-        ):
-            cut = str(body["expires_at"]).replace("-03:00", "Z")
-            request = with_json(request, body | {"expires_at": cut})
-        return await ask(request)
+    def cut(body: Json) -> Json:
+        ends = body.get("expires_at")
+        return body | {"expires_at": str(ends).replace("-03:00", "Z")} if ends else body
 
-    found = divergences(act, only=("createApiKey",))
+    found = divergences(taking("createApiKey", cut), only=("createApiKey",))
     assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
     assert "expires_at" in found[0].title
 
@@ -279,12 +295,7 @@ def test_a_deleted_record_that_is_listed_is_told_once() -> None:
 
 
 def test_what_is_not_stored_is_not_told_again_as_what_is_not_checked() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "POST", "/v2/plans") and isinstance(body, dict):
-            request = with_json(request, body | {"amount": 10.01})
-        return await ask(request)
-
+    act = taking("createPlan", lambda body: body | {"amount": 10.01})
     kinds = {each.kind for each in divergences(act, only=("createPlan",))}
     assert "not-persisted" in kinds
     assert not {"laxer", "incomplete"} & kinds
@@ -308,8 +319,7 @@ def test_a_move_that_is_refused_is_told_once() -> None:
         read = await ask(Request("GET", request.path.rpartition("/")[0], headers=headers))
         if json_of(read).get("data", {}).get("project", {}).get("status") != "active":
             return await ask(request)
-        said = {"error": True, "message": "A project cannot become active again.", "code": "no"}
-        return with_body(read._replace(status=409), orjson.dumps(said))
+        return refused(409, "A project cannot become active again.")
 
     kinds = [each.kind for each in divergences(act, only=("activateProject",))]
     assert "lifecycle" in kinds
@@ -321,29 +331,12 @@ def test_what_every_body_lacks_is_said_in_the_words_of_the_backend() -> None:
         answer = await ask(request)
         if not is_for(request, "POST", "/v2/products") or answer.status in (400, 401, 415, 422):
             return answer
-        said = {"error": True, "message": "price is required", "code": "no"}
-        return with_body(answer._replace(status=422), orjson.dumps(said))
+        return refused(422, "price is required")
 
     found = divergences(act, only=("createProduct",))
-    said = "createProduct · make the product: answered 422, expected 201 (price is required; no)"
-    assert said in [each.title for each in found]
+    (strict,) = [each for each in found if each.kind == "refused-creation"]
+    assert "price is required" in strict.shown.target.excerpt
     assert "wrong-status" not in [each.kind for each in found]
-
-
-def test_a_part_of_a_member_that_is_lost_is_named_by_its_place() -> None:
-    kept = {"area_code": "11"}
-
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        is_read = is_for(request, "GET", "/v2/customers/{customerId}") and answer.status == 200
-        return (
-            rewritten(answer, lambda it: it | kept if "area_code" in it else it)
-            if is_read
-            else answer
-        )
-
-    found = divergences(act, only=("updateCustomer",))
-    assert any("phones.mobile_phone.area_code" in each.title for each in found)
 
 
 def test_records_that_could_only_be_archived_are_counted() -> None:
@@ -355,27 +348,20 @@ def test_records_that_could_only_be_archived_are_counted() -> None:
     assert any(note.endswith("stay behind archived.") for note in report.notes)
 
 
-def test_an_instant_that_is_early_says_by_how_much() -> None:
+def test_an_instant_that_is_early_is_shown_beside_the_due_one() -> None:
     def early(it: Json) -> Json:
         return it | {"updatedAt": "2020-01-01T00:00:00.000Z"} if "document" in it else it
 
     found = divergences(showing(early, "/v2/customers"), only=("createCustomer",))
-    assert any("updatedAt has a time" in each.title for each in found)
-    said = "earlier than the contract's, not the time that the contract gives"
+    said = 'updatedAt has "2020-01-01T00:00:00.000Z", not "20'
     assert any(said in each.title for each in found)
 
 
 def test_a_text_that_an_update_cannot_empty_is_named() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "PUT", "/v2/projects/{projectId}") and isinstance(body, dict):
-            emptied = body.get("description", "kept") or "kept"
-            if emptied == "kept" and "description" in body:
-                body.pop("description")
-                request = with_json(request, body)
-        return await ask(request)
+    def kept(body: Json) -> Json:
+        return {name: value for name, value in body.items() if name != "description" or value}
 
-    found = divergences(act, only=("updateProject",))
+    found = divergences(taking("updateProject", kept), only=("updateProject",))
     assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
     assert found[0].title.endswith(', not ""')
 
@@ -386,8 +372,7 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
         is_plan = request.path.startswith("/v2/plans") and isinstance(body, dict)
         if is_plan and is_for(request, "POST", "/v2/plans"):
             if "price" not in body:
-                said = {"message": "Invalid.", "details": [{"field": "price", "is": "required"}]}
-                return Answer(422, _OF_JSON, orjson.dumps(said))
+                return refused(422, "Invalid.", details=[{"field": "price", "is": "required"}])
             body.pop("price")
         if is_plan and request.method == "PUT":
             body.pop("metadata", None)
@@ -399,7 +384,7 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
 
     found = divergences(act, only=("createPlan", "updatePlan"))
     said = "createPlan · demands price, which the contract lacks: verify sent 49.9 from then on"
-    assert said == found[0].title
+    assert said in [each.title for each in found]
     assert ("not-persisted", ["updatePlan"]) in [(each.kind, each.operations) for each in found]
 
 
@@ -408,8 +393,7 @@ def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None
         body = json_of(request)
         is_create = is_for(request, "POST", "/v2/projects") and isinstance(body, dict)
         if is_create and body.get("logo_url", "") is None:
-            said = {"message": "Invalid.", "details": [{"field": "logo_url", "is": "null"}]}
-            return Answer(422, _OF_JSON, orjson.dumps(said))
+            return refused(422, "Invalid.", details=[{"field": "logo_url", "is": "null"}])
         answer = await ask(request)
         return rewritten(answer, shown) if answer.status < 300 else answer
 
@@ -431,7 +415,7 @@ def test_what_a_limited_key_may_create_is_seen_where_a_creation_demands_more() -
         if json_of(answer).get("code") != "project_not_allowed":
             return rewritten(answer, priced) if answer.status < 300 else answer
         if price is None:
-            return Answer(422, _OF_JSON, b'{"message": "price is required of a key"}')
+            return refused(422, "price is required of a key")
         return await ask(await as_owner(request, ask))
 
     def priced(it: Json) -> Json:
@@ -450,7 +434,7 @@ def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
         answer = await ask(request)
         if not is_for(request, "POST", "/v2/plans") or answer.status != 201:
             return answer
-        return Answer(422, _OF_JSON, b'{"error": true, "message": "No.", "code": "no"}')
+        return refused(422, "No.")
 
     report = of_run(watched(act, write=True, only=("Plans",)).run, (), 0)
     kinds = [each.kind for each in report.divergences]
@@ -508,34 +492,93 @@ def test_a_record_that_another_merchant_can_read_is_named() -> None:
     assert [("auth", ["getCustomer"])] == found
 
 
+@pytest.mark.parametrize(
+    ("code", "operation"),
+    [
+        ("api_key_inactive", "updateApiKey"),
+        ("invalid_token", "deleteApiKey"),
+        ("ip_not_allowed", "createApiKey"),
+    ],
+)
+def test_a_key_that_may_not_be_used_opens_nothing(code: str, operation: str) -> None:
+    made: set[str | None] = set()
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer, key = await ask(request), dict(request.headers).get("authorization")
+        if is_for(request, "POST", "/api-keys") and answer.status == 201:
+            made.add(f"Bearer {json_of(answer)['api_key']['private_key']}")
+        is_refused = json_of(answer).get("code") == code and key in made
+        is_open = is_refused and is_for(request, "GET", "/v2/projects")
+        return await ask(await as_owner(request, ask)) if is_open else answer
+
+    found = divergences(act, only=(operation,))
+    assert [("auth", [operation])] == [(each.kind, each.operations) for each in found]
+
+
+def test_a_record_that_another_merchant_can_delete_is_named() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_other = dict(request.headers).get("authorization") == "Bearer of another merchant"
+        if is_other and is_for(request, "DELETE", "/v2/plans/{planId}"):
+            request = await as_owner(request, ask)
+        return await ask(request)
+
+    run = watched(act, write=True, only=("deletePlan",), other="of another merchant").run
+    found = [(each.kind, each.operations) for each in of_run(run, (), 0).divergences]
+    assert [("auth", ["deletePlan"])] == found
+
+
+def test_a_list_below_a_record_with_entries_of_another_one_is_a_contradiction() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_below = is_for(request, "GET", "/v2/webhooks/{webhookId}/logs")
+        return await ask(request._replace(path="/v2/webhooks/logs") if is_below else request)
+
+    found = divergences(act, only=("Webhooks",), write=False)
+    assert ("contradiction", ["listLogsForWebhook"]) in [(it.kind, it.operations) for it in found]
+
+
+def test_a_record_that_a_later_one_changes_is_named() -> None:
+    names: dict[str, str] = {}
+
+    def renamed(it: Json) -> Json:
+        return it | {"name": names[it["email"]]} if it.get("email") in names else it
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if is_for(request, "POST", "/v2/orders") and answer.status == 201:
+            customer = json_of(request)["customer"]
+            names[customer["email"]] = customer["name"]
+        is_read = is_for(request, "GET", "/v2/orders/{orderId}")
+        return rewritten(answer, renamed) if is_read else answer
+
+    run = watched(act, write=True, only=("createOrder",), charges=True).run
+    (found,) = of_run(run, (), 0).divergences
+    assert ("not-persisted", "createOrder") == (found.kind, found.shown.operation)
+
+
+def test_a_listed_value_that_the_backend_lacks_is_replaced_by_one_that_its_records_have() -> None:
+    def event(it: Json) -> Json:
+        return it | {"events": ["order.paid"]} if "events" in it else it
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_create = is_for(request, "POST", "/v2/webhooks") and isinstance(body, dict)
+        if is_create and body.get("events", ["order.paid"]) != ["order.paid"]:
+            said = {"message": "Invalid.", "details": [{"field": "events", "is": "unknown"}]}
+            return Answer(422, _OF_JSON, orjson.dumps(said))
+        answer = await ask(request)
+        is_list = is_for(request, "GET", "/v2/webhooks") and answer.status == 200
+        return rewritten(answer, event) if is_list else answer
+
+    report = of_run(watched(act, write=True, only=("getWebhook",)).run, (), 0)
+    assert "refused-creation" not in [each.kind for each in report.divergences]
+
+
 def test_what_a_list_refuses_is_not_in_a_wrong_order_too() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         is_sorted = is_for(request, "GET", "/v2/plans") and "sort=amount" in request.query
-        said = b'{"error": true, "message": "No such order.", "code": "no"}'
-        return Answer(400, _OF_JSON, said) if is_sorted else await ask(request)
+        return refused(400, "No such order.") if is_sorted else await ask(request)
 
     assert "sort" not in [each.kind for each in divergences(act, only=("listPlans",))]
-
-
-def test_a_limit_that_lists_share_is_one_divergence() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        if "page=9007199254740991" not in request.query:
-            return await ask(request)
-        said = {"message": "Invalid.", "details": [f"the page of {request.path}"]}
-        return Answer(422, _OF_JSON, orjson.dumps(said))
-
-    found = divergences(act, only=("listPlans", "listCustomers", "listProducts"), write=False)
-    strict = [each for each in found if each.kind == "stricter"]
-    assert [["listCustomers", "listPlans", "listProducts"]] == [it.operations for it in strict]
-
-
-def test_members_that_one_schema_lacks_are_one_divergence() -> None:
-    def more(it: Json) -> Json:
-        return it | {"price": 1, "slug": "a"} if "trial_period_days" in it else it
-
-    found = divergences(showing(more, "/v2/plans"), only=("listPlans", "getPlan"), write=False)
-    assert ["undocumented-field"] == [each.kind for each in found]
-    assert "price, slug" in found[0].title
 
 
 def test_a_move_says_which_side_allows_it() -> None:
@@ -549,7 +592,7 @@ def test_a_move_says_which_side_allows_it() -> None:
 
     found = divergences(act, only=("suspendProject",))
     (moves,) = [each for each in found if each.kind == "lifecycle"]
-    assert "(allowed)" in moves.title
+    assert "(200)" in moves.title
 
 
 def test_a_move_is_tried_from_a_state_that_it_leaves() -> None:
@@ -561,8 +604,7 @@ def test_a_move_is_tried_from_a_state_that_it_leaves() -> None:
             return await ask(request)
         read = await ask(await as_owner(own("GET", request.path.rpartition("/")[0]), ask))
         if "active" == json_of(read).get("data", {}).get("project", {}).get("status"):
-            said = {"error": True, "message": "It is active.", "code": "no"}
-            return Answer(409, _OF_JSON, orjson.dumps(said))
+            return refused(409, "It is active.")
         answer = await ask(request)
         return await ask(with_json(request, {})) if answer.status == 422 else answer
 
@@ -582,30 +624,106 @@ def test_few_records_that_cannot_be_deleted_stay_behind_in_a_lax_backend() -> No
         return {name: body[name] for name in ("email", "document") if body.get(name)}
 
     report = of_run(watched(act, write=True, only=("Customers",)).run, (), 0)
-    assert len(report.left_behind) <= 25
+    assert len(report.left_behind) <= 10
 
 
 def test_who_may_not_make_keys_is_not_accused_of_it() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         is_known = answer.status not in (400, 401)
-        said = b'{"error": true, "message": "Ask an owner.", "code": "insufficient_scope"}'
         is_refused = is_known and is_for(request, "POST", "/api-keys")
-        return Answer(403, _OF_JSON, said) if is_refused else answer
+        said = refused(403, "Ask an owner.", code="insufficient_scope")
+        return said if is_refused else answer
 
     found = divergences(act, only=("createApiKey", "listAvailableScopes"))
     assert "scope" not in [each.kind for each in found]
 
 
-def test_a_list_that_is_lost_is_told_once() -> None:
+def test_a_credential_that_is_echoed_escaped_or_encoded_is_shown_to_nobody() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "POST", "/api-keys") and isinstance(body, dict):
-            several = body.get("allowed_ips")
-            if isinstance(several, list) and 0 < len(several) <= 100:
-                body.pop("allowed_ips")
-                request = with_json(request, body)
+        if dict(request.headers).get("authorization") != f"Bearer {other}":
+            return await ask(request)
+        echoed = {"seen": other.replace("/", "%2F"), "again": other}
+        return Answer(418, _OF_JSON, orjson.dumps(echoed).replace(b"/", b"\\/"))
+
+    other = "of/another/merchant"
+    seen = watched(act, write=True, only=("getCustomer", "listCustomers"), other=other)
+    text = rendered(FORMS["text"], report=of_run(seen.run, (), 0))
+    assert "answered 418" in text
+    assert other not in unquote(text).replace("\\/", "/")
+
+
+def test_a_state_that_is_shown_otherwise_is_no_move() -> None:
+    def delivered(it: Json) -> Json:
+        return it | {"status": "delivered"} if "event_type" in it and "status" in it else it
+
+    act, only = showing(delivered, "/v2/webhooks"), ("sendTestWebhook",)
+    found = of_run(watched(act, write=True, charges=True, only=only).run, (), 0).divergences
+    assert "default" in [each.kind for each in found]
+    assert "lifecycle" not in [each.kind for each in found]
+
+
+def test_a_key_of_another_project_may_read_what_belongs_to_none() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_key = "Bearer sk_" in dict(request.headers).get("authorization", "")
+        if is_key and is_for(request, "GET", document().operations["getMerchantByPublicKey"].path):
+            return Answer(403, _OF_JSON, b'{"message": "No.", "code": "insufficient_scope"}')
         return await ask(request)
 
-    found = divergences(act, only=("createApiKey", "listApiKeys"))
-    assert [("not-persisted", ["createApiKey"])] == [(it.kind, it.operations) for it in found]
+    found = divergences(act, only=("getMerchantByPublicKey",))
+    assert "scope" not in [each.kind for each in found]
+
+
+def test_another_merchant_who_is_shown_an_empty_list_sees_nothing() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        sent = dict(request.headers).get("authorization")
+        is_logs = is_for(request, "GET", "/v2/webhooks/{webhookId}/logs")
+        if sent != "Bearer of another merchant" or not is_logs:
+            return await ask(request)
+        return rewritten(await ask(await as_owner(request, ask)), emptied)
+
+    def emptied(it: Json) -> Json:
+        return it | {"logs": []} if "logs" in it else it
+
+    only = ("listWebhooks", "listLogsForWebhook")
+    report = of_run(watched(act, only=only, other="of another merchant").run, (), 0)
+    assert [] == [each.title for each in report.divergences]
+
+
+def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_update = is_for(request, "PUT", "/v2/plans/{planId}") and isinstance(body, dict)
+        if is_update and body and body.keys() <= example.keys():
+            return Answer(422, _OF_JSON, b'{"message": "Send something else too."}')
+        return await ask(request)
+
+    (example, *_) = document().examples(document().operations["updatePlan"].raw["requestBody"])
+    found = divergences(act, only=("updatePlan",))
+    assert "stricter" in [each.kind for each in found]
+    assert [] == [each.title for each in found if " while " in each.title]
+
+
+def test_an_entry_of_a_map_that_is_lost_is_named_by_the_map() -> None:
+    act = taking("createCustomer", lambda body: body | {"metadata": {}})
+    (lost,) = divergences(act, only=("createCustomer",))
+    assert ("not-persisted", {"metadata"}) == (lost.kind, {each.place for each in lost.findings})
+
+
+def test_pages_of_the_usual_size_that_overlap_are_named() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        is_second = is_for(request, "GET", "/v2/products") and request.query == "page=2"
+        return await ask(request._replace(query="page=1") if is_second else request)
+
+    (found,) = divergences(act, only=("listProducts",), write=False)
+    assert ("paging", ["listProducts"]) == (found.kind, found.operations)
+
+
+def test_a_route_that_is_not_there_is_known_by_its_code_in_capitals() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        if not is_for(request, "GET", "/v2/projects/{projectId}/stats"):
+            return await ask(request)
+        return Answer(404, _OF_JSON, b'{"error": true, "code": "ROUTE_NOT_FOUND"}')
+
+    found = divergences(act, only=("getProjectStats",), write=False)
+    assert ["missing-operation"] == [each.kind for each in found]

@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 import pytest
-from click.testing import CliRunner
 
-from stub_server.cli.command import main
 from stub_server.core.problem import UnusableInput
+from stub_server.tools.verify.forms import rendered
 from stub_server.tools.verify.har import read
+from stub_server.tools.verify.outcome import of_recorded
 
 from .exchanges import HEADERS, archive, example, exchange
 
@@ -70,23 +70,15 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
     headers = HEADERS | {"Location": "/v2/customers/1"}
     made = exchange("POST", "/v2/customers", 200, example("CustomerPersonCreated"), headers)
     listed = exchange("GET", "/v2/customers", 200, page, {"Content-Type": "application/json"})
-    file, overlay, seen = tmp_path / "seen.har", tmp_path / "overlay.yaml", tmp_path / "seen.json"
+    file, overlay = tmp_path / "seen.har", tmp_path / "overlay.yaml"
     file.write_bytes(archive([made, listed], BASE))
-    report = ["--report", f"json={seen}"]
-    first = CliRunner().invoke(
-        main.commands["verify"],
-        [BASE, "--har", str(file), "--write-overlay", str(overlay), *report],
-    )
-    assert 1 == first.exit_code, first.output
-    found = orjson.loads(seen.read_bytes())["divergences"]
-    assert {"undocumented-status", "schema", "missing-header"} == {each["class"] for each in found}
-    assert [] == [each["title"] for each in found if each["overlay"] is None]
-    again = CliRunner().invoke(
-        main.commands["verify"], [BASE, "--har", str(file), "--overlay", str(overlay), *report]
-    )
-    assert 1 == again.exit_code, again.output
-    left = orjson.loads(seen.read_bytes())["divergences"]
-    assert [("schema", "documented")] == [(each["class"], each["basis"]) for each in left]
+    first = of_recorded(file, BASE, (), (), corrects=True)
+    kinds = {each.kind for each in first.divergences}
+    assert {"undocumented-status", "schema", "missing-header"} == kinds
+    assert [] == [each.title for each in first.divergences if each.overlay is None]
+    overlay.write_text(rendered("overlay.yaml", report=first))
+    left = of_recorded(file, BASE, (overlay,), ()).divergences
+    assert [("schema", "documented")] == [(each.kind, each.basis) for each in left]
 
 
 @pytest.mark.parametrize(
@@ -97,3 +89,8 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> No
     file.write_bytes(data)
     with pytest.raises(UnusableInput, match=r"seen\.har: .*HAR 1\.2|seen\.har:1: is not UTF-8"):
         read(file)
+
+
+def test_an_archive_of_which_nothing_is_judged_says_so(tmp_path: Path) -> None:
+    report = of_recorded(written(tmp_path, entry("https://cdn.example.com/a")), BASE, (), ())
+    assert (3, ["Nothing was judged: 1 (of another address)."]) == (report.exit, report.notes)

@@ -5,10 +5,10 @@ It is watched at the backend.
 
 import re
 
-import orjson
 import pytest
 
-from stub_server.tools.verify.exchange import Exchange
+from stub_server.tools.verify.catalogue import record_of
+from stub_server.tools.verify.exchange import Answer, Exchange
 from stub_server.tools.verify.forms import FORMS, rendered
 from stub_server.tools.verify.outcome import of_run
 
@@ -31,10 +31,7 @@ def writing() -> Watched:
 
 
 def body_of(message: bytes) -> dict[str, object]:
-    try:
-        found = orjson.loads(message)
-    except ValueError:
-        return {}
+    found = Answer(200, body=message).json()
     return found if isinstance(found, dict) else {}
 
 
@@ -110,17 +107,9 @@ def test_without_charges_no_order_and_no_test_is_sent(writing: Watched) -> None:
 def test_what_is_made_is_deleted_or_listed(writing: Watched) -> None:
     made = set[str]()
     for request, answer in writing.exchanges:
-        if request.method == "POST" and answer.status == 201:
-            record = next(
-                (
-                    v
-                    for v in orjson.loads(answer.body).values()
-                    if isinstance(v, dict) and "id" in v
-                ),
-                None,
-            )
-            ident = (record or orjson.loads(answer.body)).get("id")
-            made |= {str(ident)} if ident else set()
+        ident = record_of(answer.json()).get("id")
+        if request.method == "POST" and answer.status == 201 and ident:
+            made.add(ident)
         ended = request.method == "DELETE" or request.path.endswith("/archive")
         if ended and (answer.status < 300 or answer.status == 404):  # 404: gone with its project
             made -= set(_ID.findall(request.path))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stub_server.tools.verify.findings import CLASSES, SEVERITY, Divergence, Finding, Said
+from stub_server.tools.verify.findings import CLASSES, LISTED, SEVERITY, Divergence, Finding, Said
 
 from ..support.contract import document
 from .reports import NAME, finding, ledger
@@ -37,7 +37,7 @@ def test_what_is_certain_comes_first_then_what_costs_data_or_money_then_what_is_
     others = [kind for kind in SEVERITY if kind in kinds and kind not in (*certain, "error-code")]
     assert [*certain, *others, "error-code"] == told
     assert ["leaked-secret", "not-deleted", "auth", "paging"] == certain[:4]
-    assert ["demanded", "not-persisted", "idempotency"] == others[:3]
+    assert ["not-persisted", "idempotency", "uniqueness"] == others[:3]
 
 
 @pytest.mark.parametrize(("shown", "is_everywhere"), [(2, False), (3, True), (4, True)])
@@ -79,43 +79,6 @@ def test_the_basis_is_that_of_the_nearest_place(pointer: str, basis: str) -> Non
     assert [basis] == [each.basis for each in divergences([finding("schema", pointer=pointer)])]
 
 
-def test_an_operation_that_has_answered_is_not_missing() -> None:
-    found = [finding("missing-operation", target=Said(404, "no such record")), finding("schema")]
-    told = divergences(found, answered=["createCustomer"])
-    assert ["schema"] == [each.kind for each in told]
-
-
-def test_parameters_that_a_list_ignores_are_one_divergence() -> None:
-    names = ("created_since", "status", "search")
-    parameters = [each.name for each in document().operations["listPlans"].parameters]
-    found = []
-    for name in names:
-        pointer = f"#/paths/~1v2~1plans/get/parameters/{parameters.index(name)}"
-        found += [
-            finding(
-                "filter",
-                "listPlans",
-                pointer,
-                title=f"listPlans · {name}=x: plans has more.",
-            ),
-            finding("laxer", "listPlans", f"{pointer}/schema", tries="a value that is not listed"),
-        ]
-    [one] = divergences(found)
-    assert ("filter", 3) == (one.kind, len(one.findings))
-    phrase, _, named = one.title.partition(": listPlans ")
-    assert "not filtered as the contract says" == phrase
-    assert {*names} == {*named.split(", ")}
-
-
-def test_a_member_that_is_not_stored_is_not_told_again_as_one_that_answers_lack() -> None:
-    lacks = finding("schema", "listCustomers", f"{CUSTOMER}/phones")
-    lost = finding("not-persisted", pointer="#/components/schemas/CustomerCreate/properties/phones")
-    [one] = divergences([lacks, lost])
-    assert [lost] == one.findings
-    others = [replace(lacks, pointer=f"{CUSTOMER}/email"), replace(lacks, operation="listPlans")]
-    assert 3 == len(divergences([*others, lost]))
-
-
 def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
     members = ("name", "email", "document")
     found = [
@@ -128,16 +91,6 @@ def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
         for size, each in zip((121, 255, 41), found, strict=True)
     ]
     assert 2 == len(divergences([*sizes, *(replace(each, tries="left out") for each in found)]))
-
-
-def test_what_an_operation_does_not_store_is_one_divergence() -> None:
-    place = "#/paths/~1v2~1customers/post/requestBody/content/application~1json/schema/properties/"
-    found = [
-        finding("not-persisted", pointer=place + name, tries=name)
-        for name in ("metadata", "phones")
-    ]
-    [one] = divergences(found)
-    assert "sent and not stored: createCustomer metadata, phones" == one.title
 
 
 def test_every_member_that_may_be_left_out_is_named() -> None:
@@ -197,14 +150,28 @@ def test_what_is_answered_with_other_statuses_everywhere_says_with_which() -> No
     assert only.title.startswith("everywhere: answered 400, not 404; 410, not 404: createCustomer")
 
 
-def test_what_both_sides_do_otherwise_is_named_whatever_found_it() -> None:
-    removal = finding(
-        "lifecycle",
-        "deletePlan",
-        group="setup",
-        tries="delete the plan",
-        expected=Said(409, ""),
-        target=Said(200, ""),
-    )
-    [one] = divergences([removal, replace(removal, operation="deleteProject")])
-    assert "deletePlan delete the plan (allowed)" in one.title
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if "follows" in CLASSES[kind]])
+def test_what_follows_from_another_finding_is_told_only_without_it(kind: str) -> None:
+    pointer = NAME.rpartition("/")[0]
+    follows = finding(kind, pointer=pointer, tries=LISTED, target=Said(404, "no"))
+    for cause in CLASSES[kind]["follows"]:
+        found = divergences([follows, finding(cause, pointer=pointer, target=Said(409, "no"))])
+        assert [cause] == [each.kind for each in found]
+    assert [kind] == [each.kind for each in divergences([follows])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pointers"),
+    [
+        ("stricter", ["#/components/parameters/Page/schema/maximum"]),
+        ("undocumented-field", [f"{CUSTOMER}/price", f"{CUSTOMER}/slug"]),
+        ("missing-header", ["#/components/responses/NotFound/headers/X-Request-Id"]),
+    ],
+)
+def test_what_operations_share_is_one_divergence(kind: str, pointers: list[str]) -> None:
+    found = []
+    for name in ("listPlans", "listCustomers"):
+        for pointer in pointers:
+            found.append(finding(kind, name, pointer, target=Said(422, f"the page of {name}")))
+    [one] = divergences(found)
+    assert ["listCustomers", "listPlans"] == one.operations

@@ -10,7 +10,7 @@ import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import IncompleteRead
 from pathlib import Path
@@ -44,6 +44,17 @@ def sized(body: bytes, head: bytes = OK) -> bytes:
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
+def answering(*answers: bytes) -> Callable[[socket.socket], None]:
+    """A target that gives these answers, to a request each."""
+
+    def play(connection: socket.socket) -> None:
+        for each in answers:
+            received(connection)
+            connection.sendall(each)
+
+    return play
+
+
 def own(proxied: Proxied, path: str, host: str = "localhost", more: str = "") -> Answer:
     """What the proxy itself answers."""
     head = f"GET /_proxy/{path} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n"
@@ -68,21 +79,26 @@ def asked(proxied: Proxied, data: bytes) -> Answer:
         return answer_on(client)
 
 
+@contextmanager
+def saying(answer: bytes, end: bytes = b"\r\n\r\n") -> Iterator[Proxied]:
+    """A proxy in front of a target that says the same to each request, once it ends so."""
+
+    def play(connection: socket.socket) -> None:
+        received(connection, end)
+        connection.sendall(answer)
+
+    with speaking(play) as target, proxying(target) as proxied:
+        yield proxied
+
+
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 def test_a_compressed_answer_is_passed_on_compressed_and_judged_as_it_reads(coding: str) -> None:
     package = pytest.importorskip(
         {"gzip": "gzip", "br": "brotli", "zstd": "backports.zstd"}[coding]
     )
     packed = package.compress(orjson.dumps(example("CustomerPage") | {"extra": 1}))
-
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(packed, OK + b"Content-Encoding: %b\r\n" % coding.encode()))
-
-    with speaking(play) as target, proxying(target) as proxied:
-        with connected(proxied) as client:
-            client.sendall(ASKED)
-            assert packed == answer_on(client).body
+    with saying(sized(packed, OK + b"Content-Encoding: %b\r\n" % coding.encode())) as proxied:
+        assert packed == asked(proxied, ASKED).body
         assert [("/v2/customers", ["undocumented-field"])] == classes(proxied)
 
 
@@ -104,14 +120,8 @@ def test_a_stream_comes_as_it_is_sent() -> None:
 
 
 def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(OK + b"Content-Length: 4711\r\n\r\n")
-        received(connection)
-        connection.sendall(
-            b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n"
-        )
-
+    moved = b"HTTP/1.1 302 Found\r\nLocation: /v2/plans\r\nContent-Length: 0\r\n\r\n"
+    play = answering(OK + b"Content-Length: 4711\r\n\r\n", moved)
     with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
         client.sendall(b"HEAD /v2/customers HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"content-length: 4711" in received(client).lower()
@@ -123,21 +133,23 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
     ]
 
 
+def test_a_header_that_cannot_be_passed_on_is_no_answer() -> None:
+    with saying(sized(PAGE, OK + b"X-Odd: a\x01b\r\n")) as proxied:
+        answer = asked(proxied, ASKED)
+    assert (502, "target_unreachable") == (answer.status, answer.json()["code"])
+    assert "the header x-odd has a control character" in answer.json()["message"].lower()
+    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
+
+
 def test_a_large_body_is_passed_on_and_not_judged() -> None:
     large = b" " * 3_000_000 + PAGE
-
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(large))
-
-    with speaking(play) as target, proxying(target) as proxied, connected(proxied) as client:
-        client.sendall(ASKED)
-        assert large == answer_on(client).body
+    with saying(sized(large)) as proxied:
+        assert large == asked(proxied, ASKED).body
     report = proxied.watching.report()
     assert ([], 0, 1) == (
         report.divergences,
         report.requests,
-        sum(proxied.watching.unjudged.values()),
+        sum(proxied.watching.observed.unjudged.values()),
     )
     assert "not judged" in proxied.lines[0]
 
@@ -181,14 +193,11 @@ def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
         watching.passed(Exchange(Request("GET", "/v2/nowhere"), large))
     goes_on.set()
     watching.report()
-    assert watching.unjudged["more requests than could be judged"] >= 2
+    assert watching.observed.unjudged["more requests than could be judged"] >= 2
 
 
 def test_a_name_that_was_rebound_to_this_machine_reaches_no_backend() -> None:
-    with (
-        speaking(lambda connection: connection.sendall(sized(b"{}"))) as target,
-        proxying(target) as proxied,
-    ):
+    with saying(sized(b"{}")) as proxied:
         answer = asked(proxied, ASKED.replace(b"localhost", b"evil.example:4601"))
     assert (403, "forbidden") == (answer.status, answer.json()["code"])
 
@@ -204,27 +213,14 @@ def test_a_target_that_is_away_is_said_to_be_so() -> None:
     "rest", [b"Content-Length: 99\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"]
 )
 def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(OK + rest)
-
-    with (
-        speaking(play) as target,
-        proxying(target) as proxied,
-        pytest.raises((IncompleteRead, ConnectionError)),
-    ):
+    with saying(OK + rest) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
         asked(proxied, ASKED)
     assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
 
 
 def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection, b"}")
-        connection.sendall(
-            sized(b'{"seen": "hidden-1", "private_key": "hidden-2", "name": "Lena"}')
-        )
-
-    with speaking(play) as target, proxying(target) as proxied:
+    said = sized(b'{"seen": "hidden-1", "private_key": "hidden-2", "name": "Lena"}')
+    with saying(said, b"}") as proxied:
         sent = b'{"password": "hidden-4"}'
         head = (
             b"POST /api-keys?token=hidden-3 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer"
@@ -318,13 +314,11 @@ def test_the_command_serves_until_it_is_interrupted_and_reports(
 
 @pytest.mark.check
 @pytest.mark.parametrize(
-    ("coding", "reason"), [("", "no request came"), ("x-secret", "1 (a body encoded as x-secret)")]
+    ("coding", "reason"),
+    [("", "no request of the contract"), ("x-secret", "1 (a body encoded as x-secret)")],
 )
 def test_the_command_fails_with_3_if_nothing_was_judged(coding: str, reason: str) -> None:
-    def play(connection: socket.socket) -> None:
-        received(connection)
-        connection.sendall(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
-
+    play = answering(sized(PAGE, OK + f"Content-Encoding: {coding}\r\n".encode()))
     with speaking(play) as target, commanded(target) as (address, running):
         if coding:
             with socket.create_connection(

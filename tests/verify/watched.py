@@ -48,13 +48,17 @@ def backend(exchanges: list[Exchange], *acts: Act) -> Iterator[str]:
 
 
 def watched(
-    *acts: Act, write: bool = False, only: tuple[str, ...] = (), other: str = ""
+    *acts: Act,
+    write: bool = False,
+    charges: bool = False,
+    only: tuple[str, ...] = (),
+    other: str = "",
 ) -> Watched:
     """Compare a sandbox, changed by acts, with what the contract has."""
     exchanges: list[Exchange] = []
     with backend(exchanges, *acts) as url:
         credentials = httpx2.get(f"{url}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
-        options = Options(url, credentials["jwt"], write, only=only, other=other)
+        options = Options(url, credentials["jwt"], write, charges, only, other=other)
         run = Runner(options, lambda done, total: None)
         asyncio.run(run.run())
     return Watched(exchanges, run)

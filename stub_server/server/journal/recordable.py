@@ -79,7 +79,7 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
     if ordered and not found:
         raise not_stored(
             "The state before the stored requests is no longer stored, or the newest one went back"
-            " to it. Send further requests, then record.",
+            " to it. Send further requests, then record, or start with a larger --history.",
             "requests",
             "query",
         )

@@ -37,6 +37,11 @@ class Resource:
     lifecycle: Lifecycle | None
 
     @property
+    def is_lasting(self) -> bool:
+        """Whether its records can be changed, and not deleted: a run makes few of them."""
+        return self.delete is None and self.update is not None
+
+    @property
     def create(self) -> Operation:
         """The first of its creations."""
         return self.creates[0]
@@ -44,6 +49,13 @@ class Resource:
     def at(self, ident: str) -> str:
         """The path of one record."""
         return self.path.replace(f"{{{self.key}}}", ident)
+
+    def state_moved_by(self, operation: Operation) -> str:
+        """The member with the state that an operation moves; empty if it moves none."""
+        if self.lifecycle is None or f"{{{self.key}}}" not in operation.path:
+            return ""
+        is_move = any(operation.id in move.by for move in self.lifecycle.moves)
+        return self.lifecycle.field if is_move else ""
 
     @property
     def role(self) -> str:
@@ -73,11 +85,8 @@ class Catalogue:
 
     def _shown_by(self, operation: Operation) -> str:
         """The name of the first schema with an id in a success; empty where there is none."""
-        pending = []
-        for status in operation.successes[:1]:
-            pending.append(operation.responses[status].media.get(JSON, {}))
-        while pending:
-            node = pending.pop(0)
+        pending = [operation.responses[it].media.get(JSON, {}) for it in operation.successes[:1]]
+        for node in pending:  # which grows meanwhile
             schema = self.document.resolve(node)
             inside = schema.get("properties", {})
             if "id" in inside:
@@ -95,18 +104,17 @@ class Catalogue:
             key = last.strip("{}")
             if key == last or key in found:
                 continue
-            here = {o.method: o for o in operations if o.path == item.path}
-            above = {o.method: o for o in operations if o.path == folder}
+            here, above = self.document.routed(item.path)[0], self.document.routed(folder)[0]
             shown = next(filter(None, map(self._shown_by, here.values())), "")
             made = self._shown_by(above["POST"]) if "POST" in above else shown
-            name = shown or made
             creates = []
             for each in operations:
-                if each.method == "POST" and last not in each.path:
-                    creates += [each] if made and self._shown_by(each) == made else []
+                is_create = each.method == "POST" and last not in each.path
+                if made and is_create and self._shown_by(each) == made:
+                    creates.append(each)
             if creates:
                 found[key] = Resource(
-                    name,
+                    shown or made,
                     key,
                     item.path,
                     (*creates,),
@@ -114,7 +122,7 @@ class Catalogue:
                     above.get("GET"),
                     here.get("PUT") or here.get("PATCH"),
                     here.get("DELETE"),
-                    self.document.lifecycles.get(name),
+                    self.document.lifecycles.get(shown or made),
                 )
         return found
 
@@ -179,10 +187,11 @@ def aligned(body: Any, like: Any) -> Any:
     around them is no matter of values.
     """
     for steps, part in _parts(like):
-        is_list = isinstance(part, list) and any(map(_is_record, part))
-        if not is_list and not _is_record(part):
+        own: Any = record_of(body)
+        if isinstance(part, list) and any(map(_is_record, part)):
+            own = entries_of(body)
+        elif not _is_record(part):
             continue
-        own: Any = entries_of(body) if is_list else record_of(body)
         if not own or own is body or (steps and at(body, steps) is not None):
             return body
         for step in reversed(steps):
@@ -205,8 +214,7 @@ def _is_record(part: Any) -> bool:
 def _parts(body: Any) -> Iterator[tuple[Steps, Any]]:
     """A body and the values in its objects with their places, the outer ones first."""
     pending = [(Steps(), body)]
-    while pending:
-        steps, part = pending.pop(0)
+    for steps, part in pending:  # which grows meanwhile
         yield steps, part
         for name, inner in part.items() if isinstance(part, dict) else ():
             pending.append(((*steps, name), inner))

@@ -72,10 +72,9 @@ class Cleanup:
 
     async def _removed(self, resource: Resource, ident: str) -> bool:
         path = resource.at(ident)
-        if resource.delete is not None:
-            answer = await self._target.ask("DELETE", path)
-            if answer.is_success or answer.status == 404:
-                return True
+        answer = await self._target.ask("DELETE", path) if resource.delete else Answer(0)
+        if answer.is_success or answer.status == 404:
+            return True
         archive = f"{path}/archive"
         if not self._catalogue.document.routed(archive)[0]:
             return False

@@ -5,12 +5,11 @@ schema alone decides about others.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 from ...contract.document import Operation
 from ...contract.formats import is_date_time
-from ...core.clock import parse_iso
+from ...core.clock import SECOND, iso, parse_iso
 from ...core.record import Body
 from .catalogue import Steps, aligned, at, leaves
 from .findings import Words
@@ -124,15 +123,14 @@ class Comparing:
             named.add(name)
             if name in listed:
                 yield from self._walk(place, listed[name], own)
-        is_whole = len(twin) == len(named)
-        if is_whole and named - listed.keys():
-            wanted, got = Words("all records that match"), Words("too few records")
-            yield Difference(place, wanted, got, "list")
-        others = listed.keys() - named
-        if is_whole and others:
+        if len(named) < len(twin):
+            return
+        wanted, others = Words("the records that match"), listed.keys() - named
+        if named - listed.keys():
+            yield Difference(place, wanted, Words("too few records"), "list")
+        if others:
             kind = "more" if others <= self._roles.own else "filter"
-            wanted, got = Words("the records that match"), Words("records that do not match")
-            yield Difference(place, wanted, got, kind)
+            yield Difference(place, wanted, Words("records that do not match"), kind)
 
     def _leaf(self, place: Steps, target: Any, twin: Any) -> Iterator[Difference]:
         instant = instant_of(twin)
@@ -175,17 +173,15 @@ class Comparing:
             self._first = self._first or (theirs, twin)
         if self._first is None or twin < self._first[1]:
             return
+        wanted = self._first[0] + twin - self._first[1]
+        shown = iso(int(wanted * SECOND))
         if target is None:
-            yield Difference(place, Words("an instant"), None)
+            yield Difference(place, shown, None)
         if theirs is None or len(self._created) == 1:
             return
-        late = theirs - self._first[0] - (twin - self._first[1])
         # both requests took a while, the one of the first record and this one
-        if abs(late) > _TOLERANCE + 2 * self._slowest:
-            side = "later" if late > 0 else "earlier"
-            size = timedelta(seconds=round(abs(late)))
-            got = Words(f"a time {size} {side} than the contract's")
-            yield Difference(place, Words("the time that the contract gives"), got)
+        if abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest:
+            yield Difference(place, shown, target)
 
 
 def _attributed(
@@ -225,4 +221,4 @@ def _kind(value: Any) -> type:
 def instant_of(value: Any) -> float | None:
     """The seconds since 1970 of a text that is an instant; None for any other value."""
     is_instant = isinstance(value, str) and is_date_time(value)
-    return parse_iso(value) / 1000 if is_instant else None
+    return parse_iso(value) / SECOND if is_instant else None

@@ -9,9 +9,9 @@ from ...contract.assumptions import shape
 from ...contract.document import JSON, Document, Operation, Response
 from ...contract.formats import formats
 from ...contract.pointers import below, canonical, within
-from ...contract.schema import MOST_EXPLAINED, Schemas, Validator
+from ...contract.schema import MOST_EXPLAINED, Schemas, Validator, needed
 from ...contract.secrets import secret_members
-from ...contract.source import Json, fixture
+from ...contract.source import Json, fixture, nodes
 from ...core.record import has_more_values, is_deeper_than
 from ...domain.documents import is_document_unchecked
 from .catalogue import pointer_of
@@ -63,59 +63,48 @@ class Conformity:
         there is one for each place of the contract, at most `MOST`.
         """
         request, status = exchange.request, exchange.answer.status
-        at, name = "#/paths", f"{request.method} {outlined(request.path)}"
-        expected, response = Said(404, "route_not_found"), None
+        name, due = f"{request.method} {outlined(request.path)}", 404
         if operation is not None:
-            at, name = pointer_of(operation), f"{operation.method} {operation.path}"
-            expected = Said(next(iter(operation.successes), 200), "an answer of the contract")
-            response = operation.responses.get(status)
-        if status == 0:
-            kind, title = "transport", "has no whole answer"
-        elif operation is not None and self._is_missing(exchange, response):
-            kind = "missing-operation"
-            title = f"does not exist: {status} without an error of the contract"
-        elif status >= 500 and response is None:
-            kind, title = "server-error", f"fails with {status}"
-        elif operation is not None:
-            yield from self._compared(exchange.answer, operation, response)
-            return
-        elif request.method in _UNJUDGED or status in _ABSENT:
-            return
-        elif self._beginnings & {*request.path.split("/")[1:2]}:
-            kind = "undocumented-operation"
-            title = f"is answered {status}, and the contract does not have it"
-        else:
-            return
-        yield Finding(kind, at, f"{name} {title}.", expected)
+            name, due = operation.id, next(iter(operation.successes), 200)
+            due = status if status in operation.responses else due
+        says = f"{name} answers {status}" if status else f"{name} gives no whole answer"
+        for kind, pointer, title, wanted, got in self._departures(exchange, operation):
+            yield Finding(kind, pointer, f"{says}{title}.", Said(due, wanted), got)
 
-    def _compared(
-        self, answer: Answer, operation: Operation, response: Response | None
-    ) -> Iterator[Finding]:
-        """Compare an answer with the response that the contract has for its status."""
-        status, says = answer.status, f"{operation.id} answers {answer.status}"
-        at = pointer_of(operation, "responses")
-        if response is None:
+    def _departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[_Departure]:
+        (method, path, *_), answer = exchange
+        status, at, wanted = answer.status, "#/paths", "an answer of the contract"
+        is_told = method not in _UNJUDGED and status not in _ABSENT
+        response: Response | None = None
+        if operation is not None:
+            at, response = pointer_of(operation), operation.responses.get(status)
+        if status == 0:
+            yield _Departure("transport", at, "", wanted)
+        elif operation is not None and self._is_missing(exchange, response):
+            title = " without an error of the contract: the operation does not exist"
+            yield _Departure("missing-operation", at, title, wanted)
+        elif status >= 500 and response is None:
+            yield _Departure("server-error", at, "", wanted)
+        elif operation is not None and response is not None:
+            raw = operation.raw["responses"][str(status)]
+            place = raw.get("$ref") or below(at, "responses", status)
+            yield from self._compared(answer, response, place)
+        elif operation is not None:
             of_the_server = self._of_the_server.get(status, ())
             if status not in _BEFORE_OPERATIONS and code_of(answer.json()) not in of_the_server:
-                known = ", ".join(map(str, operation.responses))
-                expected = Said(next(iter(operation.responses), status), f"one of {known}")
-                title = f"{says}, which the contract does not list."
-                yield Finding("undocumented-status", at, title, expected)
-            return
-        raw = operation.raw["responses"][str(status)]
-        at = raw.get("$ref") or below(at, status)
-        for each in self._departures(answer, response, at, self._document.resolve(raw)):
-            expected = Said(status, each.wanted)
-            yield Finding(each.kind, each.pointer, f"{says} {each.title}.", expected, each.got)
+                wanted = f"one of {', '.join(map(str, operation.responses))}"
+                title = ", which the contract does not list"
+                yield _Departure("undocumented-status", below(at, "responses"), title, wanted)
+        elif is_told and self._beginnings.intersection(path.split("/")[1:2]):
+            title = ", and the contract does not have it"
+            yield _Departure("undocumented-operation", at, title, "route_not_found")
 
-    def _departures(
-        self, answer: Answer, response: Response, at: str, raw: Json
-    ) -> Iterator[_Departure]:
+    def _compared(self, answer: Answer, response: Response, at: str) -> Iterator[_Departure]:
         """In what an answer departs from a response, which the contract has in a place."""
         status, body = answer.status, answer.json()
         code, known = code_of(body), [*response.codes, *self._of_the_server.get(status, ())]
         if response.codes and status >= 400 and code not in (None, *known):
-            title = f"with the code {code}, which the contract does not list"
+            title = f" with the code {code}, which the contract does not list"
             wanted = f"code: one of {', '.join(response.codes)}"
             yield _Departure("error-code", below(at, "x-codes"), title, wanted)
             body = {**body, "code": response.codes[0]}
@@ -126,7 +115,7 @@ class Conformity:
         if sent not in (response.media or ("no body",)):
             wanted = " or ".join(response.media) or "no body"
             where = below(at, "content") if response.media else at
-            yield _Departure("schema", where, f"with {sent}, not {wanted}", wanted)
+            yield _Departure("schema", where, f" with {sent}, not {wanted}", wanted)
         elif sent == JSON:
             yield from self._content(
                 below(at, "content", JSON, "schema"), response.media[JSON], body
@@ -136,8 +125,8 @@ class Conformity:
             is_challenge = status == 401 and name.lower() == "www-authenticate"
             is_due = header.get("required") or is_challenge
             if is_due and answer.header(name) is None:
-                where = raw["headers"][name].get("$ref") or below(at, "headers", name)
-                title = f"without the header {name}"
+                title = f" without the header {name}"
+                where = below(at, "headers", name)
                 yield _Departure("missing-header", where, title, f"header {name}")
 
     def _content(self, pointer: str, schema: Json, body: Any) -> Iterator[_Departure]:
@@ -151,7 +140,7 @@ class Conformity:
         if not is_deep and validator.is_valid(body):
             return
         if is_deep or has_more_values(body, MOST_EXPLAINED):
-            title = "with a body that is too deep or too large to be compared"
+            title = " with a body that is too deep or too large to be compared"
             yield _Departure("schema", root, title, "a valid body")
             return
         found: dict[str, _Departure] = {}
@@ -171,28 +160,35 @@ class Conformity:
             at = ["properties", *lacking] if len(lacking) == 1 else ["required"]
             where = canonical(self._document, below(pointer, *at))
             names = ", ".join(above + each for each in lacking)
-            yield _Departure("schema", where, f"without {names}", names)
+            yield _Departure("schema", where, f" without {names}", names)
         elif keyword == "additionalProperties":
             for unknown in error.kind.unexpected:
                 shown = above + unknown
-                title = f"with the member {shown}, which the contract does not have"
+                title = f" with the member {shown}, which the contract does not have"
                 where = canonical(self._document, below(pointer, "properties", unknown))
                 got = Got(shown, error.instance[unknown])
                 is_secret = got.value and unknown.lower() in self._secrets
-                kind = "leaked-secret" if is_secret else "undocumented-field"
+                is_leak = is_secret and unknown not in self._names(root)
+                kind = "leaked-secret" if is_leak else "undocumented-field"
                 yield _Departure(kind, where, title, f"no {shown}", got)
         else:
             wanted = shape(schema, self._document)
             where, got = below(pointer, keyword), Got(name, error.instance)
-            title = f"with {name} that is not {wanted}"
+            title = f" with {name} that is not {wanted}"
             yield _Departure("schema", where, title, f"{name}: {wanted}", got)
+
+    def _names(self, root: str) -> set[str | int]:
+        """The names in a schema: the secret that it shows may be shown in another place."""
+        schema = within(self._document, root, [])[1]
+        places = nodes([schema, needed(schema, self._document.raw["components"])])
+        return {step for at, _ in places for step in at}
 
     def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""
         status, code = exchange.answer.status, code_of(exchange.answer.json())
         if status not in _ABSENT or (response is not None and status != 404):
             return False
-        if status == 405 or code in _NO_ROUTE:
+        if status == 405 or str(code).lower() in _NO_ROUTE:
             return True
         return code is None and self.nowhere in (None, said(exchange))
 

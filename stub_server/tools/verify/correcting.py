@@ -13,11 +13,10 @@ import orjson
 import yaml
 
 from ...contract.document import Document, Operation
-from ...contract.pointers import below, located
+from ...contract.pointers import located
 from ...contract.source import ContractError, Place, json_path
 from ...core.record import Body
 from ...settings import Overlays
-from .catalogue import pointer_of
 from .findings import Divergence, Finding, Report
 from .merging import Ledger
 from .run import Runner
@@ -116,30 +115,19 @@ def _actions_of(divergence: Divergence, document: Document) -> Iterator[Body]:
 
 def _actions(finding: Finding, operation: Operation, document: Document) -> Iterator[Body]:
     """The actions against one finding; none if no overlay helps."""
-    status, pointer, (above, _, last) = (
-        finding.target.status,
-        finding.pointer,
-        finding.pointer.rpartition("/"),
-    )
+    status, pointer = finding.target.status, finding.pointer
+    above, _, last = pointer.rpartition("/")
     match finding.kind:
-        case "missing-operation":
-            yield _removal(operation.at)
-        case "missing-header":
-            at, response = _place(document, pointer_of(operation, "responses", status))
-            for name, header in (response or {}).get("headers", {}).items():
-                here = [*at, "headers", name]
-                if pointer in (header.get("$ref"), below("#", *here)):
-                    yield _removal(here)
-        case "scope" if status < 300:
-            at, scopes = _place(document, above)
-            if isinstance(scopes, list):
-                yield _without_entry(at, scopes[int(last)])
+        case "missing-operation" | "missing-header":
+            yield _removal(located(document, pointer)[0])
+        case "scope" if status < 300 and last.isdecimal():
+            yield _removal(located(document, pointer)[0])
         case "wrong-status" | "undocumented-status" if 200 <= status < 300:
             yield from _moved(operation, status)
         case "stricter" if last == "enum":
-            yield _without_entry(
-                _place(document, pointer)[0], finding.tries.removeprefix("the value ")
-            )
+            value = orjson.dumps(finding.tries.removeprefix("the value ")).decode()
+            entries = json_path(_place(document, pointer)[0])
+            yield {"target": f"{entries}[?@ == {value}]", "remove": True}
         case "schema" if last == "enum" and finding.got is not None:
             enum = json_path(_place(document, pointer)[0])
             yield {"target": enum, "update": [finding.got.value]}
@@ -175,16 +163,10 @@ def _moved(operation: Operation, status: int) -> list[Body]:
     old, at = str(operation.successes[0]), [*operation.at, "responses"]
     response = dict(operation.raw["responses"][old])
     if status == 204:
-        response = {
-            name: value for name, value in response.items() if name not in ("content", "links")
-        }
+        response.pop("content", None)
+        response.pop("links", None)
     return [{"target": json_path(at), "update": {str(status): response}}, _removal([*at, old])]
 
 
 def _removal(at: Place) -> Body:
     return {"target": json_path(at), "remove": True}
-
-
-def _without_entry(at: Place, value: Any) -> Body:
-    """Remove the entries of a list that are equal to a value."""
-    return {"target": f"{json_path(at)}[?@ == {orjson.dumps(value).decode()}]", "remove": True}

@@ -28,7 +28,7 @@ FORMS = {
 
 In the text, control characters from the target are escaped; HTML is the text as one page without
 other files, for light and dark screens; docs/verify.md has the shape of the JSON. In SARIF, errors
-depart from what is documented, warnings from what is assumed.
+depart from what is documented or are wrong whatever the contract assumes; others are warnings.
 """
 
 

@@ -38,7 +38,7 @@ def read(file: Path, base_url: str | None = None) -> tuple[list[Exchange], Count
         entries = None
     if not isinstance(entries, list):
         raise UnusableInput(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
-    base = None if base_url is None else httpx2.URL(base_of(base_url))
+    base = "" if base_url is None else str(httpx2.URL(base_of(base_url))).rstrip("/")
     exchanges: list[Exchange] = []
     left_out: Counter[str] = Counter()
     for each in entries:
@@ -75,8 +75,8 @@ def entry_of(exchange: Exchange, base_url: str) -> Body:
     return made
 
 
-def _exchange(found: Any, base: httpx2.URL | None) -> Exchange | str:
-    """An entry as an exchange, or the reason why it is left out.
+def _exchange(found: Any, base: str) -> Exchange | str:
+    """An entry as an exchange below an address, or the reason why it is left out.
 
     Raises AttributeError, KeyError, TypeError, ValueError and InvalidURL for an entry that cannot
     be read.
@@ -87,10 +87,10 @@ def _exchange(found: Any, base: httpx2.URL | None) -> Exchange | str:
     url, text = httpx2.URL(request["url"]), content.get("text")
     if not 100 <= status <= 999:
         return "without response"
-    above = "" if base is None else base.raw_path.decode().rstrip("/")
-    if base is not None and not str(url).startswith(f"{str(base).rstrip('/')}/"):
+    base = base or str(url.join("/")).rstrip("/")
+    if not str(url).startswith(f"{base}/"):
         return "of another address"
-    path, _, query = url.raw_path.decode().removeprefix(above).partition("?")
+    path, _, query = str(url).partition("#")[0].removeprefix(base).partition("?")
     is_due = method != "HEAD" and status not in _BODILESS and content.get("size", 0) > 0
     if text is None and is_due:
         return "without the body of the response"
@@ -104,9 +104,9 @@ def _exchange(found: Any, base: httpx2.URL | None) -> Exchange | str:
 
 
 def _headers(message: Any) -> Headers:
-    pairs = [(str(each["name"]), str(each["value"])) for each in message["headers"]]
-    return tuple(
-        (name, value)
-        for name, value in pairs
-        if name[:1] != ":" and name.lower() not in _OF_THE_TRANSFER
-    )
+    found = []
+    for each in message["headers"]:
+        name, value = str(each["name"]), str(each["value"])
+        if name[:1] != ":" and name.lower() not in _OF_THE_TRANSFER:
+            found.append((name, value))
+    return (*found,)

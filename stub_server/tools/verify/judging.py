@@ -7,18 +7,26 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
 from ...core.record import Body
-from .catalogue import Catalogue, Steps, body_of, is_list, leaves, pointer_of, queried
+from .catalogue import (
+    Catalogue,
+    Steps,
+    body_of,
+    entries_of,
+    is_list,
+    leaves,
+    pointer_of,
+    queried,
+)
 from .cleanup import Cleanup
 from .comparing import Comparing, Difference, folded, is_number
 from .exchange import Answer, Exchange, base_of, code_of
-from .findings import CLASSES, RANKS, Finding, Got, Said, cut
-from .merging import STRICT, Ledger
+from .findings import CLASSES, RANKS, Finding, Got, Said
+from .merging import Ledger
 from .options import Options
 from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Probe, Roles, roles_in
 from .target import Target
@@ -33,16 +41,20 @@ class Run(Ledger):
 
     def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
         """Raises ContractError."""
-        super().__init__(options.overlays, base_of(options.url), values=options.write)
+        mode = "write" if options.write else "read"
+        super().__init__(options.overlays, base_of(options.url), mode)
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
         self.target, self.showing.token = Target(options, on_exchange), options.token
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.unknown_id = str(uuid4())
         self.demanded: dict[str, Body] = defaultdict(dict)
         """What creations demand that the contract lacks, by operationId."""
+        self.instead: dict[str, dict[str, tuple[Any, Any]]] = defaultdict(dict)
+        """By operationId and required member: a value that a creation refuses, and one that it
+        accepts and the contract lists too.
+        """
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""
         chosen = filter(options.includes, document.operations.values())
@@ -65,7 +77,8 @@ class Judge:
         self.comparing = Comparing(roles, _assumed(run.document), run.created)
         self._run = run
         codes = [str(key.code) for keys in run.document.unique.values() for key in keys if key.code]
-        self._kinds = dict.fromkeys(codes, "uniqueness") | fixture("verify.yaml")["refusals"]
+        known: dict[str, str] = fixture("verify.yaml")["refusals"]
+        self._kinds = dict.fromkeys(codes, "uniqueness") | known
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         self.has_strange = False
         """Whether only one side has a record of this journey, or a change of one: figures and
@@ -99,7 +112,7 @@ class Judge:
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
-        expected = Said(exchange.answer.status, flaw.expected)
+        expected = Said(next(iter(probe.operation.successes), 200), flaw.expected)
         found = self._found(flaw.kind, probe, expected, flaw.title)
         return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 
@@ -118,41 +131,53 @@ class Judge:
         return Finding(kind, pointer, title, expected, got, about.id, place, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
-        if twin.status == 409:
-            title += f" ({twin.json()['message']})"
-        got, expected = str(code_of(target.json())), str(code_of(twin.json()))
         # what is invalid too says nothing about a credential or a state
         suspect = "" if target.status in INVALID else probe.suspect
-        if twin.status == 404 and probe.group == SETUP:
-            return  # the twin has refused to make what this removes
+        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
         if probe.expects and target.is_success is twin.is_success:
             return
+        if twin.status == 404 and probe.group == SETUP:
+            return  # the twin has refused to make what this removes
+        if self._is_harmless(probe, target, twin):
+            return
         if target.status == twin.status:
-            if target.is_success or got == expected:
+            expected = code_of(twin.json())
+            if target.is_success or expected == code_of(target.json()):
                 return
             kind = "error-code"
             title = f"{probe.learns}: {target.status} without the code {expected}"
-        elif twin.is_success and target.is_success:
-            kind = "wrong-status"
         elif target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
             kind = "api-key"
-        elif twin.is_success:
-            known = self._kinds.get(got, "refused-creation" if probe.group == SETUP else "stricter")
-            kind = _REFUSED.get(target.status) or suspect or known
-            says = dict.fromkeys(filter(_is_said, leaves(target.json())))
-            if kind in STRICT and says and self._run.options.write:
-                title += f" ({cut('; '.join(says), 80)})"
-        elif target.is_success:
-            known = self._kinds.get(expected, "rule" if twin.status == 409 else "laxer")
-            kind = _REFUSED.get(twin.status) or suspect or known
-            if kind == "read-only":
-                written = probe.body[probe.pointer.rpartition("/")[2]]
-                if folded(written) not in map(folded, leaves(target.json())):
-                    return  # it has ignored the member
-        else:
+        elif target.is_success is twin.is_success:
             kind = suspect if suspect in _REFUSED.values() else "wrong-status"
+        else:
+            refusal = twin if target.is_success else target
+            rights = suspect if suspect == "auth" else _REFUSED.get(refusal.status)
+            kind = rights or suspect or self._kind(probe, refusal, twin)
+        if kind == "read-only":
+            written = probe.body[probe.pointer.rpartition("/")[2]]
+            if folded(written) not in map(folded, leaves(target.json())):
+                return  # it has ignored the member
         yield self._found(kind, probe, self._run.showing.said(twin), title)
+
+    def _kind(self, probe: Probe, refusal: Answer, twin: Answer) -> str:
+        """The class of a request that one side alone refuses."""
+        if refusal is not twin:
+            other = "refused-creation" if probe.group == SETUP else "stricter"
+        else:
+            other = "rule" if twin.status == 409 else "laxer"
+        return self._kinds.get(str(code_of(refusal.json())), other)
+
+    def _is_harmless(self, probe: Probe, target: Answer, twin: Answer) -> bool:
+        """Whether another credential than the caller's is refused what the contract shows to it, or
+        is shown an empty list of what belongs to others.
+        """
+        if probe.credential in (GIVEN, NONE):
+            return False
+        is_of_others = probe.credential == self._run.options.other or not probe.suspect
+        if target.is_success and is_of_others and is_list(probe.operation):
+            return not entries_of(target.json())
+        return twin.is_success and target.status == 403
 
     def _values(self, probe: Probe, target: Answer, twin: Answer, took: float) -> Iterator[Finding]:
         body, names_own = target.json(), any(roles_in([probe.path, *probe.query.values()]))
@@ -215,23 +240,18 @@ class Judge:
             return difference.kind == "reference"
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
-        fields = {each.field for each in self._run.document.lifecycles.values()}
+        kinds = self._run.catalogue.resources.values()
+        states = {kind.state_moved_by(probe.about) for kind in kinds}
         # else the state was written by its name
-        return difference.writer is None and not fields.isdisjoint(difference.at[-1:])
-
-
-def _is_said(leaf: Any) -> bool:
-    """Whether a value in a refusal says something, and is no id of the request."""
-    return isinstance(leaf, str) and (" " in leaf or not any(map(str.isdigit, leaf)))
+        return difference.writer is None and not states.isdisjoint(difference.at[-1:])
 
 
 def _assumed(document: Document) -> set[Any]:
     """The values that records have unless a request says otherwise: defaults, and states."""
     found: set[Any] = {True, False}
     for schema in document.raw["components"]["schemas"]:
-        for default in document.defaults(schema).values():
-            if isinstance(default, str):
-                found.add(default)
+        defaults = document.defaults(schema).values()
+        found.update(each for each in defaults if isinstance(each, str))
     for lifecycle in document.lifecycles.values():
-        found |= {*lifecycle.states}
+        found.update(lifecycle.states)
     return found

@@ -20,14 +20,13 @@ EVERYWHERE = "everywhere"
 # operations in which a class can be everywhere: a run of one operation has no everywhere
 _FEWEST = 3
 _MISSING = "missing-operation"
-STRICT = ("refused-creation", "stricter")
-_OF_BODIES = ("laxer", "incomplete", "stricter")
-_CAUSES = {"laxer": ("filter", "sort"), "schema": ("not-persisted",)}
-"""The classes by which something is reported of a parameter or a member, by those that follow."""
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
+_LIMITS = ("Length", "imum")
+"""How keywords end that operations share with others."""
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
+_CODE = re.compile(r"\"code\":\"(\w+)\"").search
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
@@ -38,11 +37,13 @@ class Ledger:
     `pairs` are those of answers; `groups` are by operationId, `suspected` by class.
     """
 
-    def __init__(self, overlays: Overlays, address: str, *, values: bool) -> None:
-        """Without `values`, no report shows the values of records. Raises ContractError."""
+    def __init__(self, overlays: Overlays, address: str, mode: str) -> None:
+        """`mode` is that of the report. Only one that writes shows values of records: they are its
+        own. Raises ContractError.
+        """
         self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
-        self.document = self._where.document
-        self.showing = Showing(self.document, address, values=values)
+        self.document, self.address, self._mode = self._where.document, address, mode
+        self.showing = Showing(self.document, address, values=mode == "write")
         self.conformity = Conformity(self.document)
         self.findings: list[Finding] = []
         self.pairs: Pairs = set()
@@ -85,6 +86,8 @@ class Ledger:
         contract = self.document.identity
         reached, reachable = len(documented & self.pairs), len(documented) - beyond
         return Report(
+            target=self.address,
+            mode=self._mode,
             contract=f"{contract['version']} {contract['digest'][:12]}",
             coverage=round(100 * reached / (reachable or 1), 1),
             rows=rows,
@@ -102,16 +105,15 @@ class Ledger:
           line of the contract.
         - A class found in more than half of its operations is one divergence. Its operations are
           those that were probed for it (`suspected`), else all that were probed.
-        - Of a missing operation, nothing else is reported.
+        - Of a missing operation, nothing else is reported, and nothing of what follows from others.
         """
         order = [*self.document.operations, ""]
-        findings = [*self._settled()]
 
         def place(each: Finding) -> tuple[int, bool, str]:
-            is_part = each.kind == "stricter" and each.place != ""  # a whole body shows more
-            return order.index(each.operation), is_part, each.pointer
+            is_move = each.group == "transitions"  # what is refused in any state is no move
+            return order.index(each.operation), is_move, each.pointer
 
-        findings.sort(key=place)
+        findings = sorted(self._independent(), key=place)
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         everywhere = {kind for kind in CLASSES if self._is_everywhere(kind, findings)}
         for each in findings:
@@ -120,47 +122,39 @@ class Ledger:
         found = [self._divergence(cause, merged) for (_, cause), merged in causes.items()]
         return sorted(found, key=_rank)
 
-    def _settled(self) -> Iterator[Finding]:
-        """The findings by what all of them together show.
-
-        What a list ignores it does not check, and what is not stored answers lack and bodies are
-        not checked for; what is deleted and listed cannot be read: that is not said again. What is
-        refused in the words of a move, or of a stricter check, is refused for that reason.
+    def _independent(self) -> Iterator[Finding]:
+        """The findings that do not follow from others, by what they share: a class `follows` from
+        others in fixtures/verify.yaml.
         """
-        moves = {_refusal(each) for each in self.findings if each.kind == "lifecycle"}
-        strict = {_refusal(each) for each in self.findings if each.kind in STRICT}
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
-        made = {_refusal(each) for each in self.findings if each.kind == STRICT[0]}
-        repeated = {"stricter": moves | made, "wrong-status": moves | strict}
         missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
-        opened = {each.operation for each in self.findings if each.kind == "auth"}
-        of_members = filter(self._member, self.findings)
-        reported = {(each.kind, *self._subject(each)) for each in of_members}
-        gone = {self._tag(each) for each in self.findings if each.kind == "not-deleted"}
-        lost = {self._written(each) for each in self.findings if each.kind == "not-persisted"}
+        findings = []
         for each in self.findings:
-            is_missing = each.operation in missing
-            is_opened = each.kind == "scope" and each.operation in opened
-            is_known = each.target.excerpt and _refusal(each) in repeated.get(each.kind, ())
-            subject = self._subject(each)
-            is_reported = any((kind, *subject) in reported for kind in _CAUSES.get(each.kind, ()))
-            is_unread = each.tries == LISTED and each.target.status == 404
-            is_gone = is_unread and self._tag(each) in gone
-            member = self._written(each)
-            is_lost = each.kind in _OF_BODIES and member[1] and member in lost
-            if each.kind == "schema":  # of what is there, the schema says more
-                is_reported = is_reported and each.pointer.endswith(f"/properties/{subject[1]}")
-            follows = is_opened or is_known or is_reported or is_gone or is_lost
-            if is_missing is (each.kind == _MISSING) and not follows:
+            if (each.operation in missing) is (each.kind == _MISSING):
+                findings.append(each)
+        known = set[tuple[str, str, Any]]()
+        for each in findings:
+            known |= {(each.kind, *pair) for pair in self._shared(each).items()}
+        for each in findings:
+            shared, follows = self._shared(each), CLASSES[each.kind].get("follows", {})
+            if known.isdisjoint((kind, name, shared.get(name)) for kind, name in follows.items()):
                 yield each
 
-    def _subject(self, finding: Finding) -> tuple[str, str]:
-        """The kind of records and the parameter or member that a finding is about."""
-        return self._tag(finding), self._member(finding)
-
-    def _written(self, finding: Finding) -> tuple[str, str]:
-        """The operation and the member that a finding is about."""
-        return finding.operation, self._member(finding) or finding.place
+    def _shared(self, finding: Finding) -> dict[str, Any]:
+        """What findings of one cause have in common, by the names that `follows` has for it."""
+        operation, member, records = finding.operation, self._member(finding), self._tag(finding)
+        # of what is there, the schema says more
+        is_inside = finding.kind == "schema" and not finding.pointer.endswith(f"/{member}")
+        shared: dict[str, Any] = {"operation": operation}
+        if finding.target.excerpt:
+            shared["refusal"] = _refusal(finding)
+        if member or finding.place:
+            shared["written"] = operation, member or finding.place
+        if member and not is_inside:
+            shared["member"] = records, member
+        if finding.kind == "not-deleted" or (finding.tries, finding.target.status) == (LISTED, 404):
+            shared["deleted"] = records
+        return shared
 
     def _tag(self, finding: Finding) -> str:
         operation = self.document.operations.get(finding.operation)
@@ -183,25 +177,34 @@ class Ledger:
         match finding.kind:
             case "figures" if member:
                 return member
+            case "value" | "default" if member:
+                return f"{self._tag(finding)} {member}"
             case "schema" if finding.pointer.endswith("/format"):
                 return finding.title.rpartition(" that is ")[2]
             case "rule":
-                return words(finding.expected.excerpt)
+                found = _CODE(finding.expected.excerpt)
+                return found[1] if found else words(finding.expected.excerpt)
+            case "laxer" if finding.pointer.endswith("/content"):
+                return "a body that is no JSON object"
             case "laxer" | "incomplete":
                 check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
                 return "a wrong parameter" if member.startswith("?") else check
-            case "stricter":  # whatever was sent, but for a limit that several operations share
-                is_shared = place.startswith("#/components/parameters")
-                is_limit = place.endswith(("Length", "imum"))
-                return place if is_shared or is_limit else " ".join(_refusal(finding))
+            case "stricter" if member == "?sort":
+                return member
+            case "stricter" if not place.endswith(_LIMITS):  # whatever was sent
+                return " ".join(_refusal(finding))
+            case "stricter" if "/properties/" in place:
+                return f"{self._tag(finding)} {place.rpartition('/properties/')[2]}"
             case "undocumented-field":
                 return place.rpartition("/properties/")[0]
+            case "missing-header":
+                return place.rpartition("/")[2]
             case "wrong-status":
                 return f"{finding.target.status}, not {finding.expected.status}"
             case "not-persisted" | "read-only":
                 return self._tag(finding) if self._basis(finding) == "documented" else ""
-            case "not-deleted" | "scope" | "demanded":
-                return finding.operation
+            case "scope":
+                return finding.tries
         is_one = "phrase" in CLASSES[finding.kind]
         return "" if is_one else place
 
@@ -209,10 +212,7 @@ class Ledger:
         """What a title names of a finding beside its operation."""
         if finding.kind == "lifecycle":
             move = finding.tries.removeprefix(f"{finding.operation} ")
-            is_refused = finding.target.status >= 400
-            if is_refused is (finding.expected.status >= 400):
-                return move
-            return f"{move} {'(refused)' if is_refused else '(allowed)'}"
+            return f"{move} ({finding.target.status})"
         return finding.place or self._member(finding).removeprefix("?")
 
     def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:
@@ -250,11 +250,7 @@ class Ledger:
         )
 
     def _basis(self, shown: Finding) -> str:
-        """The source document shows requests and answers, but no rules; and that no other answer
-        than that of the creation has the private key.
-        """
-        if shown.kind == "leaked-secret" and "/ApiKey/" in shown.pointer:
-            return "documented"
+        """The source document shows requests and answers, but no rules."""
         is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
         if is_refusal or CLASSES[shown.kind].get("always_assumed"):
             return "assumed"
@@ -292,8 +288,7 @@ class Ledger:
 def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
     kind, is_shown = divergence.kind, divergence.basis == "documented"
     is_certain = is_shown or bool(CLASSES[kind].get("certain"))
-    # who accepts every credential is no matter of assumptions
-    is_everywhere = divergence.title.startswith(EVERYWHERE) and kind != "auth"
+    is_everywhere = divergence.title.startswith(EVERYWHERE)
     return is_everywhere and not is_certain, not is_certain, SEVERITY.index(kind)
 
 

@@ -18,7 +18,7 @@ import orjson
 from ...settings import Overlays
 from .correcting import correct
 from .exchange import Answer, Exchange
-from .findings import Finding, Report
+from .findings import Finding, Report, cut
 from .har import archive_of, entry_of
 from .merging import Ledger
 from .proxy import JUDGED
@@ -33,11 +33,12 @@ MOST_WAITING, MOST_WAITING_BYTES = 1_000, 256 * 1024 * 1024
 class Observed(Ledger):
     """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
-    def __init__(self, target: str, mode: str, overlays: Overlays) -> None:
+    def __init__(self, overlays: Overlays, address: str, mode: str) -> None:
         """`mode` is `har` or `proxy`. Raises ContractError."""
-        super().__init__(overlays, target, values=False)
+        super().__init__(overlays, address, mode)
         self.requests = 0
-        self._target, self._mode = target, mode
+        self.unjudged: Counter[str] = Counter()
+        """How many exchanges were not judged, by reason."""
         self._examples: dict[Hashable, Exchange] = {}
 
     def judge(self, exchange: Exchange) -> list[Finding]:
@@ -65,14 +66,20 @@ class Observed(Ledger):
             among=self.document.operations,
             beyond=0,
             unseen="none",
-            target=self._target,
-            mode=self._mode,
             seconds=seconds,
             requests=self.requests,
         )
         rows = report.rows.items()
         report.rows = {name: row for name, row in rows if name in self.groups}
-        report.exit = 1 if report.divergences else 0 if self.findings or self.requests else 3
+        unjudged = [f"{count:,} ({reason})" for reason, count in sorted(self.unjudged.items())]
+        if not self.findings and not self.requests:
+            report.exit = 3
+            unjudged = unjudged or ["no request of the contract"]
+            report.notes.append(f"Nothing was judged: {', '.join(unjudged)}.")
+        elif unjudged:
+            report.notes.append(f"Not judged: {', '.join(unjudged)}.")
+        if report.divergences:
+            report.exit = 1
         return report
 
     async def correct(self, report: Report) -> None:
@@ -83,7 +90,7 @@ class Observed(Ledger):
         """
 
         async def again(file: Path) -> Collection[Finding]:
-            judging = Observed(self._target, self._mode, (*self.overlays, file))
+            judging = Observed((*self.overlays, file), self.address, self._mode)
             for exchange in self._examples.values():
                 judging.judge(exchange)
             return judging.findings
@@ -95,11 +102,8 @@ class Watching:
     """One per proxy. `say` is called with the line of each exchange."""
 
     def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
-        self.observed = Observed(target, "proxy", overlays)
-        self._target, self._say = target, say
-        self._began = time()
-        self.unjudged: Counter[str] = Counter()
-        """How many exchanges were not judged, by reason."""
+        self.observed = Observed(overlays, target, "proxy")
+        self._say, self._began = say, time()
         self._waiting: deque[int] = deque()  # bytes of each exchange
         self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
         self._judging = ThreadPoolExecutor(1, "judging")
@@ -108,7 +112,7 @@ class Watching:
         """Take an exchange, without waiting."""
         waiting = [*self._waiting]
         if len(waiting) >= MOST_WAITING or sum(waiting) > MOST_WAITING_BYTES:
-            self.unjudged["more requests than could be judged"] += 1
+            self.observed.unjudged["more requests than could be judged"] += 1
             return
         self._waiting.append(len(exchange.request.body) + len(exchange.answer.body))
         self._judging.submit(self._judge, exchange)
@@ -134,19 +138,21 @@ class Watching:
         elif body is None:
             unread = f"a body encoded as {answer.header('content-encoding')}"[:80]
         if unread:
-            self.unjudged[unread] += 1
+            self.observed.unjudged[unread] += 1
         else:
             answer = answer._replace(body=body or b"")
             found = self.observed.judge(Exchange(request, answer))
             classes = [*dict.fromkeys(each.kind for each in found)]
-        shown = entry_of(self.observed.showing.redacted(Exchange(request, answer)), self._target)
-        self._kept.append(orjson.dumps(shown | {"_classes": classes, "_notJudged": unread or None}))
+        shown = self.observed.showing.redacted(Exchange(request, answer))
+        noted = {"_classes": classes, "_notJudged": unread or None}
+        self._kept.append(orjson.dumps(entry_of(shown, self.observed.address) | noted))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
+        method, path, query, *_ = shown.request
+        line = cut(f"{path}?{query}".removesuffix("?"))
         word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         with suppress(OSError):  # nobody reads the lines any more
-            line = self.observed.showing.line(request)
-            self._say(f"{request.method:<6} {line}  {answer.status or '---'}  {word}")
+            self._say(f"{method:<6} {line}  {answer.status or '---'}  {word}")
 
 
 def decoded(answer: Answer) -> bytes | None:

@@ -1,6 +1,4 @@
-"""What the verbs `verify` and `proxy` need: checks of their options, reports, notes for the
-terminal, and files.
-"""
+"""What the verbs `verify` and `proxy` need: checks of their options, and reports."""
 
 import asyncio
 from collections.abc import Collection, Iterator
@@ -50,16 +48,12 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    (exchanges, left_out), began = read(file, url), monotonic()
-    observed = Observed(url or "recorded traffic", "har", overlays)
+    exchanges, left_out = read(file, url)
+    observed, began = Observed(overlays, url or "recorded traffic", "har"), monotonic()
+    observed.unjudged += left_out
     for exchange in exchanges:
         observed.judge(exchange)
     report = observed.report(monotonic() - began, known)
-    for reason, count in sorted(left_out.items()):
-        report.notes.append(f"Not judged: {count:,} ({reason}).")
-    if not observed.requests and not observed.findings:
-        message = f"{file}: contains no request of the contract. Give the address above /v2 as URL."
-        raise UnusableInput(" ".join([message, *report.notes]))
     if corrects:
         asyncio.run(observed.correct(report))
     return report
@@ -78,34 +72,14 @@ def known(path: Path) -> set[str]:
         ) from None
 
 
-def forms_of(texts: Collection[str]) -> list[tuple[str, Path | None]]:
-    """`FORM` or `FORM=FILE` of each `--report`. Raises UnusableInput."""
-    found = []
+def check_forms(texts: Collection[str]) -> None:
+    """Check `FORM` or `FORM=FILE` of each `--report`. Raises UnusableInput."""
     for each in texts:
         form, _, file = each.partition("=")
         if form not in FORMS:
             raise UnusableInput(f"{each}: is not a form of a report. Forms: {', '.join(FORMS)}.")
-        if file and not Path(file).parent.is_dir():
+        if not Path(file).parent.is_dir():
             raise UnusableInput(f"{Path(file).parent}: no such directory.")
-        found.append((form, Path(file) if file else None))
-    return found
-
-
-def written(
-    report: Report, forms: list[tuple[str, Path | None]], corrections: Path | None
-) -> Iterator[str]:
-    """Write a report and its corrections to files; yields the forms for the terminal.
-
-    Raises UnusableInput.
-    """
-    if corrections is not None:
-        save(corrections, rendered("overlay.yaml", report=report))
-    for form, file in forms:
-        text = rendered(FORMS[form], report=report)
-        if file is None:
-            yield text
-        else:
-            save(file, text + "\n")
 
 
 def of_run(run: Runner, known: Collection[str], least: float) -> Report:
@@ -128,8 +102,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         among=run.chosen,
         beyond=sum(bool(each["reason"]) for each in unreached),
         unseen="unreached",
-        target=options.url,
-        mode="write" if options.write else "read",
         seed=options.seed,
         seconds=round(run.seconds, 1),
         requests=run.target.requests,
@@ -186,11 +158,3 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
             yield f"needs {name}: {closed[name]}"
         if name in refused:
             yield f"needs {name}, which refuses the record: see refused-creation"
-
-
-def save(file: Path, text: str) -> None:
-    """Write a file. Raises UnusableInput."""
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UnusableInput(f"{file}: {error.strerror}.") from None

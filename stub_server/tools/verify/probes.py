@@ -23,15 +23,11 @@ from .catalogue import (
 )
 from .exchange import Answer
 from .options import Options
-from .variants import CNPJ, UNKNOWN_ID, Variants, uneven
+from .variants import CNPJ, Variants, uneven
 
-GIVEN, NONE, WRONG = "the credential", "the missing credential", "the wrong credential"
-OTHER = "the other credential"
-"""Roles of the credential of a request: the caller's, none, an invalid one, and another merchant's.
-
-Others are of API keys.
-"""
-UNKNOWN = UNKNOWN_ID.strip("{}")
+GIVEN, NONE, WRONG = "{the credential}", "", "verify.no.credential"
+"""The credential of a request: the caller's, none, and an invalid one."""
+FOREIGN = "a record, with the credential of another merchant"
 QUIET = "quiet"
 """The group of probes of which a refusal is no finding: what follows finds its cause."""
 MEMBERS = {"the public key": "the api key"}
@@ -53,8 +49,6 @@ class Probe:
       are.
     - `suspect` is the class of a divergence, if the probe knows better than the status shows.
     - `makes` is the role that the record in the answer plays from then on.
-    - `keeps`: the journey ends if target and twin differ in success, since their records differ
-      from then on.
     - `narrowed`: the list has only the journey's own records.
     - `expects`: it is sent to the target only, which is to answer so, and not to the twin.
     """
@@ -71,7 +65,6 @@ class Probe:
     credential: str = GIVEN
     suspect: str = ""
     makes: str = ""
-    keeps: bool = False
     narrowed: bool = False
     expects: int = 0
 
@@ -199,14 +192,19 @@ class Builder:
         self.document = catalogue.document
         self.present: Body = {}
         """The roles that are played, with the bodies that made the records."""
-        self.has_other = bool(options.other)
-        """Whether there is a credential of another merchant."""
+        self.departed: set[str] = set()
+        """Those of records that one side alone has changed."""
+        self.is_lasting = False
+        """Whether the journeys are about records of which a run makes few."""
+        self.other = options.other
+        """The credential of another merchant."""
         self._of_parts: dict[Steps, str] = {}
         self._options, self._closed = options, closed
 
     def begin_anew(self) -> None:
         """Let the next journey make records of its own, whose names no earlier one has."""
         self.present.clear()
+        self.departed.clear()
         self.variants.begin_anew()
 
     def may(self, operation: Operation) -> bool:
@@ -249,7 +247,7 @@ class Builder:
             operation,
             learns=learns,
             pointer=pointer or body_of(operation),
-            body=self.variants.renewed(body),
+            body=body,
             **asked,
         )
 
@@ -291,6 +289,17 @@ class Builder:
         schema = self.document.resolve(operation.body or {})
         return schema.get("properties", {})
 
+    def options(self, operation: Operation | None, name: str) -> list[Any]:
+        """The values that the contract lists for a member of a body, or for its entries; none
+        without an operation.
+        """
+        if operation is None:
+            return []
+        node = self.document.resolve(self.properties(operation).get(name, {}))
+        if node.get("type") == "boolean":
+            return [True, False]
+        return self.variants.options(self.document.resolve(node.get("items", node)))
+
     def harmless(self, operation: Operation, body: Any) -> Any:
         """The body with a webhook that, if it is active, hears only the run's own project."""
         if (
@@ -315,15 +324,19 @@ class Builder:
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
         own = [self._own(each) for each in shown]
         for each in own:
-            if len(each.get("document", "")) == CNPJ:
+            if len(each.get("document", "")) == CNPJ:  # an update does not say its type
                 each |= {"type": "company", "document_type": "cnpj"}
         return own
 
+    def smallest(self, operation: Operation) -> Body:
+        """The required members of a new body."""
+        body, schema = self.body(operation), self.document.resolve(operation.body or {})
+        return {name: body[name] for name in schema.get("required", ()) if name in body}
+
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: it is active, but for what is sent."""
-        body, properties = self.body(operation), self.properties(operation)
-        small = self.variants.smallest(operation.body or {}, body)
-        for name, inner in properties.items():
+        small = self.smallest(operation)
+        for name, inner in self.properties(operation).items():
             if "active" in self.document.resolve(inner).get("enum", ()):
                 small[name] = "active"
             elif name == "is_active":
@@ -357,15 +370,23 @@ class Builder:
         )
 
     def make(self, resource: Resource, role: str = "", **changes: Any) -> Probe:
-        """Create a record that plays a role from then on: that of its kind, or another one.
+        """Create a record that plays a role from then on: that of its kind, or another one. Of
+        those of which a run makes few, one that has departed is written anew.
 
         Raises KeyError where the credential or the options do not allow it.
         """
         operation, makes = resource.create, role or resource.role
         if not self.may(operation):
             raise KeyError(makes)
+        if self.is_lasting and resource.update is not None and makes in self.departed:
+            self.departed.discard(makes)
+            known, body = self.properties(resource.update), self.body(operation) | changes
+            self.present[makes] = {name: body[name] for name in body if name in known}
+            path = resource.at(placeholder(makes))
+            more = {"path": path, "body": self.present[makes]}
+            return self.probe(resource.update, SETUP, f"write {makes}", **more)
         body = {**self.plain(operation), **changes}
-        return self.probe(operation, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
+        return self.probe(operation, SETUP, f"make {makes}", body=body, makes=makes)
 
     def missing(self, role: str, operation: Operation) -> Probe | None:
         """What makes the record that a request to an operation names, if it is not there: in a
@@ -377,7 +398,12 @@ class Builder:
         changes, lifecycle = Body(), kind.lifecycle
         if lifecycle is not None and operation != kind.update:
             node = self.document.resolve(self.properties(kind.create).get(lifecycle.field, {}))
-            states = {move.from_ for move in lifecycle.moves if operation.id in move.by}
+            sent = (self.body(operation) or {}).get(lifecycle.field)
+            states = {
+                move.from_
+                for move in lifecycle.moves
+                if operation.id in move.by and sent in (None, move.to)
+            }
             for state in self.variants.options(node):
                 if state in states:
                     changes.setdefault(lifecycle.field, state)
@@ -410,6 +436,8 @@ class Builder:
             return [placeholder(role)] if is_list else placeholder(role)
         if isinstance(value, Mapping):
             return {inner: self._own(other, (*place, inner)) for inner, other in value.items()}
+        if is_list:
+            return [self._own(inner, (*place, "")) for inner in value]
         if isinstance(value, float):
             return uneven(value)
         own = self.variants.value(name, value) if isinstance(value, str) else None

@@ -5,27 +5,35 @@ Bodies are streamed as they were encoded. Only `Host` is replaced, and the field
 (RFC 9110, 7.6.1) are left out.
 """
 
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from time import perf_counter
 from urllib.parse import urlsplit
 
-import httpcore2
+import httpx2
 import uvicorn
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as Received
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from ...core.text import host_name, is_local
 from ...server.layers.access import is_from_elsewhere
-from ...server.layers.forwarding import LOST
 from ...server.request import OF_CONNECTIONS, has_body
 from .exchange import Answer, Exchange, RawHeaders, Request, base_of, texts_of
 
 JUDGED = 2 * 1024 * 1024  # bytes of a body that are kept to be judged
 OWN = "/_proxy/exchanges"
 """This path is answered by the proxy itself."""
-_CONNECT = 10.0  # seconds
-_LAST_STATUS = 599  # that uvicorn can write
+_TIMES = httpx2.Timeout(None, connect=10.0)  # seconds
+_LIMITS = httpx2.Limits(max_connections=None, keepalive_expiry=2.0)
+# Of a connection that the backend reset, uvloop has no socket, and looking at it raises one of the
+# last two.
+_LOST = (httpx2.HTTPError, AttributeError, ValueError)
+# what uvicorn cannot write
+_LAST_STATUS = 599
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class Proxy:
@@ -42,7 +50,7 @@ class Proxy:
         """
         self._target = base_of(target)
         self._passed, self._own = passed, own
-        self._pool = httpcore2.AsyncConnectionPool(max_connections=None, keepalive_expiry=2.0)
+        self._client = httpx2.AsyncClient(timeout=_TIMES, limits=_LIMITS, trust_env=False)
 
     def config(self) -> uvicorn.Config:
         """How uvicorn serves it: without headers of its own."""
@@ -62,96 +70,91 @@ class Proxy:
             await receive()
             await send({"type": "lifespan.startup.complete"})
             await receive()
-            await self._pool.aclose()
+            await self._client.aclose()
             await send({"type": "lifespan.shutdown.complete"})
             return
-        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        if path == OWN or not _is_for_this_machine(scope):
-            await self._owned(scope)(scope, receive, send)
-            return
+        headers, is_own = dict(scope["headers"]), scope["path"] == OWN
+        # another host would be a web page whose name was rebound to this machine
+        host = host_name(headers.get(b"host", b"").decode("latin-1"))
+        if not is_local(host) or (is_own and is_from_elsewhere(headers)):
+            message = "Only programs on this machine may ask this. Use the address 127.0.0.1."
+            await _refusal(403, message, "forbidden")(scope, receive, send)
+        elif is_own:
+            answer = Response(self._own(), media_type="application/json")
+            await answer(scope, receive, send)
+        else:
+            await self._pass_on(Received(scope, receive), send)
+
+    async def _pass_on(self, request: Received, send: Send) -> None:
+        """Send a request on, and its answer back.
+
+        An answer that breaks off does so for the client too: uvicorn ends the connection of one
+        whose end is not sent.
+        """
         sent, said, began = bytearray(), bytearray(), perf_counter()
-        status, failure = 0, ""
+        answered, failure, scope = Answer(0), "", request.scope
         try:
-            async with aclosing(
-                await self._pool.handle_async_request(self._request(scope, receive, sent))
-            ) as answer:
-                if answer.status > _LAST_STATUS:
-                    raise httpcore2.RemoteProtocolError(f"the status {answer.status} is none")
-                status, headers = answer.status, _passed_on(answer.headers)
+            forwarded = self._request(request, sent)
+            async with aclosing(await self._client.send(forwarded, stream=True)) as answer:
+                headers, status = _sendable(answer), answer.status_code
+                answered = Answer(status, texts_of(answer.headers.raw))
                 await send({"type": "http.response.start", "status": status, "headers": headers})
-                async for piece in answer.aiter_stream():
+                async for piece in answer.aiter_raw():
                     _keep(said, piece)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
-        except _Left:
+        except ClientDisconnect:
             return
-        except LOST as error:
+        except _LOST as error:
             failure = str(error) or type(error).__name__
-        took = perf_counter() - began
-        answered = Answer(0, (), failure.encode(), took)
-        if not failure:
-            answered = Answer(status, texts_of(answer.headers), bytes(said), took)
+        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         asked = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
-        self._passed(Exchange(asked, answered))
+        whole = answered._replace(body=bytes(said), seconds=perf_counter() - began)
+        if failure:
+            whole = Answer(0, (), failure.encode(), whole.seconds)
+        self._passed(Exchange(asked, whole))
         if not failure:
             await send({"type": "http.response.body", "body": b""})
-        elif not status:
+        elif not answered.status:
             message = (
                 f"The backend did not answer: {failure}. Is it running, and is the address right?"
             )
-            await _refusal(502, message, "target_unreachable")(scope, receive, send)
-        # An answer that breaks off here breaks off for the client too: uvicorn ends the connection.
+            await _refusal(502, message, "target_unreachable")(scope, request.receive, send)
 
-    def _request(self, scope: Scope, receive: Receive, sent: bytearray) -> httpcore2.Request:
-        parts = urlsplit(self._target)
-        host = parts.netloc.encode()
-        headers = [(n, host if n == b"host" else v) for n, v in _passed_on(scope["headers"])]
-        named = dict(scope["headers"])
-        if b"transfer-encoding" in named:
-            headers.append((b"transfer-encoding", b"chunked"))
+    def _request(self, request: Received, sent: bytearray) -> httpx2.Request:
+        """The request as it came, for the host of the backend."""
+        scope, named = request.scope, dict(request.scope["headers"])
+        headers = [pair for pair in _passed_on(scope["headers"]) if pair[0] != b"host"]
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
-        return httpcore2.Request(
+        path = urlsplit(self._target).path.encode() + scope["raw_path"]
+        return httpx2.Request(
             scope["method"],
             self._target,
             headers=headers,
-            content=_received(receive, sent) if has_body(named) else None,
-            extensions={
-                "target": parts.path.encode() + scope["raw_path"] + query,
-                "timeout": {"connect": _CONNECT},
-            },
+            content=_received(request, sent) if has_body(named) else None,
+            extensions={"target": path + query},
         )
 
-    def _owned(self, scope: Scope) -> Response:
-        """Answer programs on this machine only."""
-        if is_from_elsewhere(dict(scope["headers"])) or not _is_for_this_machine(scope):
-            return _refusal(
-                403,
-                "Only programs on this machine may ask this. Use the address 127.0.0.1.",
-                "forbidden",
-            )
-        return Response(self._own(), media_type="application/json")
 
-
-def _is_for_this_machine(scope: Scope) -> bool:
-    """Whether Host names this machine. Another would be a web page whose name was rebound to it."""
-    host = dict(scope["headers"]).get(b"host", b"")
-    return is_local(host_name(host.decode("latin-1")))
-
-
-class _Left(Exception):
-    """The client has left before its request was whole."""
-
-
-async def _received(receive: Receive, sent: bytearray) -> AsyncGenerator[bytes]:
-    """The body of a request as it comes. Raises _Left."""
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Left
-        piece, more = message.get("body", b""), message.get("more_body", False)
-        _keep(sent, piece)
+async def _received(request: Received, sent: bytearray) -> AsyncGenerator[bytes]:
+    """The body of a request as it comes. Raises ClientDisconnect."""
+    async for piece in request.stream():
         if piece:
+            _keep(sent, piece)
             yield piece
+
+
+def _sendable(answer: httpx2.Response) -> RawHeaders:
+    """The headers that are passed on. Raises RemoteProtocolError for an answer that uvicorn does
+    not write.
+    """
+    headers = _passed_on(answer.headers.raw)
+    if answer.status_code > _LAST_STATUS:
+        raise httpx2.RemoteProtocolError(f"the status {answer.status_code} is none")
+    for name, value in headers:
+        if _CONTROL.search(value):
+            said = f"the header {name.decode('latin-1')} has a control character"
+            raise httpx2.RemoteProtocolError(said)
+    return headers
 
 
 def _keep(body: bytearray, piece: bytes) -> None:

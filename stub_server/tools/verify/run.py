@@ -19,14 +19,23 @@ from .catalogue import Resource
 from .conformity import said
 from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
-from .journeys.records import expires, loses, remembers, transitions, unique
+from .journeys.records import (
+    expires,
+    isolated,
+    limited,
+    loses,
+    remembers,
+    stays,
+    transitions,
+    unique,
+)
 from .journeys.refusing import refuses
 from .judging import Run
 from .options import Options
 from .probes import Builder, Journey
 from .target import AT_ONCE, TRIES, Away, rights_of, together
 from .twin import Twin
-from .variants import Variants
+from .variants import UNKNOWN_ID, Variants
 from .walking import Walk
 
 TIDYING = 15.0  # seconds for cleaning up
@@ -86,11 +95,11 @@ class Runner(Run):
     async def _send_all(self) -> None:
         # what a credential is shows only in all
         asked = [*filter(self.options.sends, self.document.operations.values())]
-        self.closed = await rights_of(self.target, asked, self.unknown_id)
+        self.closed = await rights_of(self.target, asked)
         await self._learn_unknown("GET", "/v2/verify-unknown")
         if self.options.write:
             for resource in self.catalogue.resources.values():
-                path = resource.at(self.unknown_id)
+                path = resource.at(UNKNOWN_ID)
                 if "PATCH" not in self.document.routed(path)[0]:
                     await self._learn_unknown("PATCH", path)
             await self._learn_limits()
@@ -156,6 +165,7 @@ class Runner(Run):
             kinds[own.resource_of(each) or self.catalogue.listed_by(each)].append(each)
         for kind, about in kinds.items():
             own = self.builder("" if kind is None else kind.key)
+            own.is_lasting = kind is not None and kind.is_lasting
             yield own, self._of_kind(own, kind, about)
 
     def _of_kind(
@@ -165,16 +175,23 @@ class Runner(Run):
         change such records.
         """
         writers = [] if kind is None else [*kind.creates, *filter(None, (kind.update,))]
-        for each in {each.id: each for each in (*writers, *operations)}.values():
+        every = [*writers, *operations]
+        if builder.is_lasting:  # lists first, as long as both sides have the same records
+            every.sort(key=lambda each: each.method != "GET")
+        for each in {each.id: each for each in every}.values():
             if builder.may(each):
                 yield accepts(builder, each)
         if kind is not None and builder.may(kind.create):
             yield unique(builder, kind)
-            yield remembers(builder, kind)
+            if not builder.is_lasting:  # the list was compared when they were made
+                yield remembers(builder, kind)
+            yield stays(builder, kind)
+            yield isolated(builder, kind)
             yield from transitions(builder, kind)
             if kind.key == "apiKeyId":  # last: the backend alone counts this use of a key
                 yield expires(builder, kind)
                 yield loses(builder, kind)
+                yield limited(builder, kind)
 
 
 def _cancel_on_signals() -> None:

@@ -30,7 +30,8 @@ _KINDS = {
     dict: "object",
 }
 _SECRET = frozenset((*SECRET_HEADERS, "set-cookie"))
-_NOT_REPEATED = MADE_ANEW | {"accept", "cookie", "user-agent"}
+_NOT_REPEATED = MADE_ANEW | {"accept", "authorization", "cookie", "user-agent"}
+_NO_REQUEST = Request("GET", "/")
 _IS_NAME = re.compile(r"v[0-9]+|[^0-9]*").fullmatch
 _PLAIN = frozenset(("integer", "number", "boolean"))
 
@@ -60,7 +61,7 @@ class Showing:
         own, redactor = self._own(request), self._redactor
 
         def line(text: str) -> str:
-            return self._line(text, own)
+            return redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
 
         def without(headers: Headers) -> Headers:
             return tuple(
@@ -75,18 +76,15 @@ class Showing:
             answer._replace(headers=without(answer.headers), body=said or b""),
         )
 
-    def line(self, request: Request) -> str:
-        """Path and query on one line."""
-        text = request.path + (f"?{request.query}" if request.query else "")
-        return cut(self._line(text, self._own(request)))
-
-    def _own(self, request: Request | None) -> list[str]:
-        """What must not be shown of a request: its credentials, and that of the run."""
-        own = [] if request is None else _credentials(request.headers)
-        return [*own, self.token] if self.token else own
-
-    def _line(self, text: str, own: list[str]) -> str:
-        return self._redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
+    def _own(self, request: Request) -> list[str]:
+        """What must not be shown of a request: its credentials, each also without the name of its
+        scheme, and that of the run; the longest first.
+        """
+        own = {self.token}
+        for name, value in request.headers:
+            if name.lower() in _SECRET:
+                own |= {value, value.partition(" ")[2].strip()}
+        return sorted((part for part in own if len(part) >= _SHORTEST), key=len, reverse=True)
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
         """The request as a report shows it, with a command that sends it again; `BODY` stands for a
@@ -98,18 +96,16 @@ class Showing:
             query = "&".join(self._member(each, operation) for each in query.split("&") if each)
         if body and (len(body) > _LARGEST_SENT or not self._values):
             body = b"BODY"
-        repeated = {}
+        repeated, url = {}, self._base_url + path
         for name, value in headers:
             if name.lower() not in _NOT_REPEATED and value.isprintable():
                 repeated[name.lower()] = value
-        token = repeated.pop("authorization", "")
-        curl = command(
-            method, "", query, repeated, body, base_url=self._base_url + path, has_admin_key=False
-        )
-        if curl and token:  # a variable, which a shell reads
-            name = "TOKEN" if self.token in ("", *_credentials(request.headers)) else "OTHER_KEY"
-            curl += f' -H "Authorization: Bearer ${name}"'
-        return Shown(method, path, curl or "")
+        curl = command(method, "", query, repeated, body, base_url=url, has_admin_key=False) or ""
+        for name, value in request.headers:
+            if curl and name.lower() == "authorization":  # a variable, which a shell reads
+                variable = "TOKEN" if value.endswith(self.token) else "OTHER_KEY"
+                curl += f' -H "Authorization: Bearer ${variable}"'
+        return Shown(method, path, curl)
 
     def finding(
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
@@ -131,13 +127,12 @@ class Showing:
             target=said,
         )
 
-    def said(self, answer: Answer, request: Request | None = None) -> Said:
+    def said(self, answer: Answer, request: Request = _NO_REQUEST) -> Said:
         """The answer as a report shows it. Credentials of `request` are removed from it."""
-        text = answer.body.decode("utf-8", "replace")
         if self._values:
-            redacted = self.redacted(Exchange(request or Request("GET", "/"), answer)).answer
-            text = redacted.body.decode("utf-8", "replace")
-        elif answer.status:  # without an answer, the body is our own text
+            answer = self.redacted(Exchange(request, answer)).answer
+        text = answer.body.decode("utf-8", "replace")
+        if not self._values and answer.status:  # without an answer, the body is our own text
             text = code_of(answer.json()) or ""
         return Said(answer.status, self._text(text, self._own(request)))
 
@@ -156,9 +151,7 @@ class Showing:
 
     def _text(self, text: str, own: Sequence[str], most: int = LONGEST) -> str:
         """A text that may have names which the target chose, without the credentials `own`."""
-        for credential in own:
-            text = text.replace(credential, REDACTED)
-        return cut(self._redactor.text(text), most)
+        return cut(self._redactor.text(text, own), most)
 
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the
@@ -176,12 +169,3 @@ def outlined(path: str) -> str:
     return "/".join(
         segment if _IS_NAME(segment) and len(segment) <= 30 else "…" for segment in path.split("/")
     )
-
-
-def _credentials(headers: Headers) -> list[str]:
-    """The credentials of a request, each also without the name of its scheme; the longest first."""
-    parts = set[str]()
-    for name, value in headers:
-        if name.lower() in _SECRET:
-            parts |= {value, value.partition(" ")[2].strip()}
-    return sorted((part for part in parts if len(part) >= _SHORTEST), key=len, reverse=True)

@@ -18,6 +18,7 @@ from ...core.clock import SECOND, wall_ms
 from ...webhooks.sender import retry_after
 from .exchange import Answer, Exchange, Request, base_of, bearer, texts_of
 from .options import Options
+from .variants import UNKNOWN_ID
 
 AT_ONCE = 4
 LONGEST = 8 * 1024 * 1024  # bytes of an answer
@@ -154,9 +155,7 @@ async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
     return [task.result() for task in tasks]
 
 
-async def rights_of(
-    target: Target, operations: Sequence[Operation], unknown_id: str
-) -> dict[str, str]:
+async def rights_of(target: Target, operations: Sequence[Operation]) -> dict[str, str]:
     """Why operations are out of the credential's reach, by operationId.
 
     Each is asked about an unknown record, with a body that none accepts: this changes nothing.
@@ -164,10 +163,11 @@ async def rights_of(
     """
     asking = []
     for operation in operations:
-        path = operation.at_ids({each.name: unknown_id for each in operation.parameters})
+        path = operation.at_ids({each.name: UNKNOWN_ID for each in operation.parameters})
         body = b"" if operation.method == "GET" else b"[]"
         asking.append(target.ask(operation.method, path, body))
     answers = await together(*asking)
+    asked = [*zip(operations, answers, strict=True)]
     if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
@@ -177,18 +177,19 @@ async def rights_of(
             " are not followed"
         )
     statuses: dict[str | None, set[int]] = defaultdict(set)  # by scheme, and by scope
-    for operation, answer in zip(operations, answers, strict=True):
+    for operation, answer in asked:
         scopes = operation.scopes if operation.scheme != "jwt" else ()
         for name in (operation.scheme, *scopes):
             statuses[name].add(answer.status)
     closed = {}
-    for operation, answer in zip(operations, answers, strict=True):
+    for operation, answer in asked:
         lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
         if operation.scheme == "jwt" and answer.status in (401, 403):
             closed[operation.id] = "needs a JWT, and the credential is a key"
         elif statuses["bearer"] == {401} and operation.scheme == "bearer":
-            needed = "needs a private key or a JWT, and the credential is a public key"
-            closed[operation.id] = needed
+            closed[operation.id] = (
+                "needs a private key or a JWT, and the credential is a public key"
+            )
         elif lacking:
             closed[operation.id] = f"the credential lacks {' or '.join(lacking)}"
     return closed

@@ -2,12 +2,13 @@
 beyond it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from itertools import chain, count
 from random import Random
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from ...contract.pointers import below
 from ...contract.source import Json, fixture
@@ -28,15 +29,16 @@ _TEXTS: list[str] = fixture("verify.yaml")["texts"]
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
-_BOUND = ("type", "document_type", "name", "sku", "url")
+BOUND = ("type", "document_type", "name", "sku", "url")
 """Members of which a rule accepts a value only beside a document of that kind, or only once."""
 CPF, CNPJ = 11, 14  # characters
-UNKNOWN_ID = "{the unknown id}"
+UNKNOWN_ID = str(uuid4())
+"""The id of no record."""
 
 
 class Variant(NamedTuple):
     """A value of the member at a place, what it tries, the pointer to the rule, and whether the
-    schema accepts it.
+    schema accepts it. If a backend accepts it that should not, `suspect` is the class of that.
     """
 
     value: Any
@@ -44,13 +46,7 @@ class Variant(NamedTuple):
     pointer: str
     place: Steps
     is_accepted: bool
-
-    @property
-    def suspect(self) -> str:
-        """The class of a divergence if the value is accepted."""
-        if self.value is GONE:
-            return "incomplete"
-        return "reference" if self.value in (UNKNOWN_ID, [UNKNOWN_ID]) else ""
+    suspect: str = ""
 
     def overlaps(self, other: "Variant") -> bool:
         """Whether one of the places is in the other."""
@@ -116,18 +112,6 @@ class Variants:
                 return NOWHERE + name
         return None
 
-    def renewed(self, body: Any) -> Any:
-        """A body that no record has: what was drawn to be unique is drawn anew; what is refused
-        stays so.
-        """
-        renewed = {**body} if isinstance(body, Mapping) else {}
-        for member, value in renewed.items():
-            is_document = member == "document" and isinstance(value, str)
-            is_valid = is_document and len(normalise(value)) in (CPF, CNPJ)
-            if is_valid or self.is_own(value):
-                renewed[member] = self.value(member, value) or value
-        return renewed or body
-
     def is_own(self, value: Any) -> bool:
         """Whether a value is of this run."""
         return f"verify-{self._run}" in str(value)
@@ -135,11 +119,6 @@ class Variants:
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a schema of a request accepts a value."""
         return self._mender.accepts(schema, with_leaves(value, _named))
-
-    def smallest(self, schema: Json, base: Any) -> Any:
-        """The required members of a body."""
-        required = self._resolve(schema).get("required", ())
-        return {name: base[name] for name in required if name in base}
 
     # -- a body at each limit and just beyond it
 
@@ -153,24 +132,27 @@ class Variants:
         for place, inner, node, is_required in self._leaves(root, where, ()):
             tries = self._tries(node, at(base, place))
             for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
-                changed = replaced_at(base, place, value)
-                if changed in (None, base):
+                changed = deepcopy(base)
+                if not _put(changed, place, value) or changed == base:
                     continue
-                is_known = value not in (UNKNOWN_ID, [UNKNOWN_ID])
-                is_accepted = is_known and self.accepts(schema, changed)
+                rule, suspect = _rule(node, inner, keyword), ""
+                if value is GONE:
+                    suspect = "incomplete"
+                elif value in (UNKNOWN_ID, [UNKNOWN_ID]):
+                    # of the member: its schema is that of all such ids
+                    rule, suspect = below(where, "properties", *place), "reference"
+                is_accepted = suspect != "reference" and self.accepts(schema, changed)
                 # which of these texts a pattern excludes only it knows
                 if not is_accepted or keyword != "pattern":
-                    tried, rule = f"{'.'.join(place)}: {what}", _rule(node, inner, keyword)
-                    if not is_known:  # of the member: its schema is that of all such ids
-                        rule = below(where, "properties", *place)
-                    yield Variant(value, tried, rule, place, is_accepted)
+                    tried = f"{'.'.join(place)}: {what}"
+                    yield Variant(value, tried, rule, place, is_accepted, suspect)
 
     def groups(self, accepted: Iterable[Variant]) -> list[list[Variant]]:
         """As few bodies as have each of the values: those of a group go together in one."""
         groups: list[list[Variant]] = []
-        for part in sorted(accepted, key=lambda part: part.place[-1] in _BOUND):
+        for part in sorted(accepted, key=lambda part: part.place[-1] in BOUND):
             for group in groups:
-                if part.place[-1] not in _BOUND and not any(map(part.overlaps, group)):
+                if part.place[-1] not in BOUND and not any(map(part.overlaps, group)):
                     group.append(part)
                     break
             else:
@@ -211,7 +193,8 @@ class Variants:
                 case "type":
                     yield _Try(_OTHER[limit], f"another type than {limit}")
                     if limit == "boolean":
-                        yield from (_Try(True, "true"), _Try(False, "false"))
+                        yield _Try(True, "true")
+                        yield _Try(False, "false")
                 case "enum" | "oneOf" if options := self.options(node):
                     yield from (_Try(option, f"the value {option}", "enum") for option in options)
                     yield _Try("verify-unknown", "a value that is not listed", "enum")
@@ -230,8 +213,8 @@ class Variants:
                         yield _Try(self._now.replace("Z", "-03:00"), "an instant with an offset")
                     yield _Try("verify", f"not a valid {limit}", "format")
                 case "pattern":
-                    for text in ("\0", "verify verify"):
-                        yield _Try(text, "text that the pattern excludes", "pattern")
+                    yield _Try("\0", "text that the pattern excludes", "pattern")
+                    yield _Try("verify verify", "text that the pattern excludes", "pattern")
                 case "multipleOf":
                     value = round(node.get("minimum", 0) + 1 + limit / 2, 6)
                     yield _Try(value, f"not a multiple of {limit}", "multipleOf")
@@ -328,9 +311,9 @@ class Variants:
                 others = dict(known)
                 for inner, schema in node["properties"].items():
                     for value in self._others(schema, inner, others.get(inner)):
-                        changed = {**others, inner: value}
-                        if not known or self.accepts(node, changed):
-                            others = changed
+                        # rules bind some members, such as the parts of a telephone number
+                        if not known or self.accepts(node, {**others, inner: value}):
+                            others[inner] = value
                             break
                 yield others
             case "object":
@@ -366,21 +349,20 @@ def _named(value: Any) -> Any:
 
 
 def applied(base: Any, parts: Iterable[Variant]) -> Any:
-    """A body with the values of several parts; None where one of them has no place."""
-    body = base
+    """A copy of a body with the values of several parts."""
+    body = deepcopy(base)
     for part in parts:
-        body = None if body is None else replaced_at(body, part.place, part.value)
+        _put(body, part.place, part.value)
     return body
 
 
-def replaced_at(base: Any, place: Steps, value: Any) -> Any:
-    """A copy with another value at a place; None where the object of this place is not there."""
-    copy = deepcopy(base)
-    holder = at(copy, place[:-1])
+def _put(body: Any, place: Steps, value: Any) -> bool:
+    """Set the value at a place, or take it out; whether the object of this place is there."""
+    holder = at(body, place[:-1])
     if not isinstance(holder, dict):
-        return None
+        return False
     if value is GONE:
         holder.pop(place[-1], None)
     else:
         holder[place[-1]] = value
-    return copy
+    return True

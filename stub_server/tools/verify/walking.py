@@ -5,6 +5,7 @@ learns from them.
 import asyncio
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -14,18 +15,15 @@ import orjson
 from ...contract.document import JSON
 from ...contract.source import fixture
 from ...core.record import Body
-from .catalogue import entries_of, is_list, leave_out, leaves, pointer_of, record_of
+from .catalogue import Resource, entries_of, is_list, leave_out, leaves, pointer_of, record_of
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer, code_of
 from .findings import Finding, cut
 from .judging import INVALID, Judge, Run
 from .probes import (
     GIVEN,
-    NONE,
-    OTHER,
     QUIET,
-    UNKNOWN,
-    WRONG,
+    SETUP,
     Asked,
     Builder,
     Departed,
@@ -62,21 +60,15 @@ class Walk:
         self._run, self._builder, self._fork, self._made = run, builder, fork, made
         self._roles = Roles()
         self._judge = Judge(run, self._roles)
-        self._roles.play(GIVEN, Names(run.options.token, fork.token))
-        for role, text in (
-            (NONE, ""),
-            (WRONG, "verify.no.credential"),
-            (OTHER, run.options.other),
-            (UNKNOWN, run.unknown_id),
-        ):
-            self._roles.play(role, Names(text, text))
+        self._roles.play(GIVEN.strip("{}"), Names(run.options.token, fork.token))
 
     async def go(self, journeys: Iterable[Journey]) -> bool:
         """Send the probes of each journey in order, until the target's records are no longer what
         the twin's are: then it is False.
         """
         for journey in journeys:
-            if not await self._journey(journey) or self._judge.has_strange:
+            is_alike = await self._journey(journey) and not self._judge.has_strange
+            if not is_alike and not self._builder.is_lasting:
                 return False
         return True
 
@@ -127,7 +119,7 @@ class Walk:
     async def _checked(self, probe: Probe) -> Seen:
         """Send a probe, and read what it has made, changed or deleted. Raises Departed."""
         seen = await self._probe(probe)
-        if probe.keeps and not seen.is_alike:
+        if probe.group == SETUP and not seen.is_alike:
             raise Departed
         check = self._check(probe, seen)
         if check is not None:
@@ -169,10 +161,14 @@ class Walk:
         """Send a probe to both, and judge the answer. Raises Departed if nobody knows
         whether the target has served it.
         """
+        probe = self._accepted(probe)
+        # first: it may have to wait, and the twin's clock goes on
+        answer = await self._ask(probe, self._request(probe, 0))
+        if await self._finds_instead(probe, answer):
+            probe = self._accepted(probe)
+            answer = await self._ask(probe, self._request(probe, 0))
         requests = [self._request(probe, party) for party in range(2)]
         self._judge.comparing.sent([probe.body, probe.query])
-        # first: it may have to wait, and the twin's clock goes on
-        answer = await self._ask(probe, requests[0])
         began = monotonic()
         twin = Answer(probe.expects) if probe.expects else await self._fork.send(requests[1])
         is_whole = twin.is_success or twin.status == 403
@@ -217,15 +213,12 @@ class Walk:
         backend's own records that the refusal names. From now on they are sent to the target.
         """
         operation, made = probe.operation, self._run.catalogue.made_by(probe.operation)
-        if answer.status not in INVALID or made is None or made.list is None:
+        entry, says = await self._entry(made, answer)
+        if made is None:
             return False
-        listed = await self._run.target.ask("GET", made.list.path)
-        entry = next(iter(entries_of(listed.json())), Body())
-        says = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
-        known, sent = self._run.document.schema(made.schema), self._run.demanded[operation.id]
-        unknown = entry.keys() - known["properties"].keys() - sent.keys()
-        unknown -= self._builder.properties(operation).keys()
-        names = sorted(unknown.intersection(says))
+        sent, shown = self._run.demanded[operation.id], self._run.document.schema(made.schema)
+        known = sent | shown["properties"] | self._builder.properties(operation)
+        names = sorted({*entry}.intersection(says) - known.keys())
         if names:
             sent |= {name: entry[name] for name in names}
             values = ", ".join(self._run.showing.value(name, entry[name]) for name in names)
@@ -234,6 +227,41 @@ class Walk:
             flaw = Flaw("demanded", f"{title} from then on", "a body of the contract is accepted")
             self._run.findings.append(self._judge.flaw(flaw, probe, Exchange(request, answer)))
         return self._request(probe, 0) != request
+
+    async def _finds_instead(self, probe: Probe, answer: Answer) -> bool:
+        """Whether a creation is refused for a listed value of a required member, of which the
+        backend's own records have another value of the contract. From now on that is sent to both.
+        """
+        operation, found = probe.operation, self._run.instead[probe.operation.id]
+        if probe.group == "rejects" or not isinstance(probe.body, dict):
+            return False
+        entry, says = await self._entry(self._run.catalogue.made_by(operation), answer)
+        for name, refused in probe.body.items():
+            own, listed = entry.get(name), self._builder.options(operation, name)
+            values = [each for each in (own if isinstance(own, list) else [own]) if each in listed]
+            is_asked = name in says and name not in found
+            if is_asked and values and name in self._builder.smallest(operation):
+                found[name] = refused, values if isinstance(refused, list) else values[0]
+                return True
+        return False
+
+    def _accepted(self, probe: Probe) -> Probe:
+        """A probe with values that the backend accepts in place of those that it refuses."""
+        body = probe.body
+        for name, (refused, instead) in self._run.instead[probe.operation.id].items():
+            if isinstance(body, dict) and body.get(name) == refused:
+                body = body | {name: instead}
+        return replace(probe, body=body)
+
+    async def _entry(self, made: Resource | None, answer: Answer) -> tuple[Body, list[str]]:
+        """One of the backend's own records of a kind, and the words of the refusal of another; an
+        empty one where nothing is refused as invalid.
+        """
+        if answer.status not in INVALID or made is None or made.list is None:
+            return Body(), []
+        listed = await self._run.target.ask("GET", made.list.path)
+        says = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
+        return next(iter(entries_of(listed.json())), Body()), says
 
     def _may_settle(self, findings: list[Finding]) -> bool:
         """Whether a change that does not show yet may be why, and not what was found before."""
@@ -260,7 +288,7 @@ class Walk:
 
     def _request(self, probe: Probe, party: int) -> Request:
         """The request to one party: 0 is the target."""
-        parts = [probe.path, probe.query, probe.headers, probe.body, placeholder(probe.credential)]
+        parts = [probe.path, probe.query, probe.headers, probe.body, probe.credential]
         path, query, named, body, token = self._roles.spelled(parts, party)
         if party == 0 and isinstance(body, dict):
             body = self._run.demanded[probe.operation.id] | body
@@ -283,9 +311,8 @@ class Walk:
             self._judge.has_strange = True
             for role in roles:
                 self._roles.forget(role)
-                kind = self._builder.kind_of(role)
-                if probe.group != "rejects" or kind is None or kind.delete is not None:
-                    present.pop(role, None)  # a record that cannot be deleted serves for more
+                if present.pop(role, None) is not None and probe.group != SETUP:
+                    self._builder.departed.add(role)
         if not seen.target.is_success:
             return
         if operation.method == "DELETE":
@@ -299,8 +326,8 @@ class Walk:
         if known not in (None, own):
             self._judge.has_strange = True
         is_update = self._builder.changed_by(operation) is not None
-        if is_update and seen.both_accept and roles[-1] in present:
-            present[roles[-1]] |= probe.body
+        if is_update and seen.both_accept:
+            present[roles[-1]] = present.get(roles[-1], {}) | probe.body
         if not probe.makes:
             return
         present[probe.makes] = probe.body

@@ -25,37 +25,33 @@ class Where:
 
         It is that of the overlay's action that was the last to change the place.
         """
-        touch = self._overlays.last_touch(unescaped(pointer))
-        name, _, touched = (touch or "").rpartition(":")
-        if touched.isdecimal():
-            path, number = Path(name), int(touched)
-        else:
-            path, key, _ = _walked(*self._place(pointer))
-            number = key.start_mark.line + 1
+        touch = self._overlays.last_touch(unescaped(pointer)) or ""
+        name, _, line = touch.rpartition(":")
+        if line.isdecimal():
+            path, number = Path(name), int(line)
+        else:  # or of an overlay that cannot be read again, such as a pipe
+            path, number = self._in_files(pointer)
             name = f"{self._folder.name}/{path.relative_to(self._folder).as_posix()}"
-        lines = path.read_text(encoding="utf-8").splitlines()
-        text = lines[number - 1].strip()
-        if text.endswith(":") and number < len(lines):
-            text += " " + lines[number].strip()
+        text, below = [*path.read_text(encoding="utf-8").splitlines(), ""][number - 1 : number + 1]
+        if text.endswith(":"):
+            text += below
         return Line(name, number, cut(text))
 
-    def _place(self, pointer: str) -> tuple[Path, Place]:
-        """The file that has what a pointer leads to, and the place in it."""
+    def _in_files(self, pointer: str) -> tuple[Path, int]:
+        """The file of the contract that has what a pointer leads to, and the line."""
         entry, at = self._folder / "openapi.yaml", located(self.document, pointer)[0]
         match at:
             case ["components", kind, name, *steps]:
                 for path in (self._folder / "components").rglob("*.yaml"):
                     is_of_kind = kind in (*path.parts, path.stem)
                     if is_of_kind and child_of(_nodes(path), name) is not None:
-                        return path, [name, *steps]
-            case ["paths", path, method, "parameters", int(number), *rest]:
+                        return _walked(path, [name, *steps])
+            case ["paths", path, method, "parameters", int(number), *steps]:
                 # Bundling puts the parameters of the path before those of the operation.
-                _, key, node = _walked(entry, ["paths", path, "parameters"])
-                shared = len(node.value) if key.value == "parameters" else 0
-                own = [method] if number >= shared else []
-                number -= shared if own else 0
-                return entry, ["paths", path, *own, "parameters", number, *rest]
-        return entry, at
+                every = self.document.raw["paths"][path][method]["parameters"]
+                own = ["paths", path, method, "parameters", number - len(every), *steps]
+                return _walked(entry, own)
+        return _walked(entry, at)
 
 
 @cache
@@ -66,8 +62,8 @@ def _nodes(file: Path) -> yaml.Node:
     return root
 
 
-def _walked(file: Path, place: Place) -> tuple[Path, yaml.Node, yaml.Node]:
-    """File, key and value of a place, with references followed; of an item, it is the value twice.
+def _walked(file: Path, place: Place) -> tuple[Path, int]:
+    """File and line of the key or item at a place, with references followed.
 
     If there is no such place, these are those of the closest parent.
     """
@@ -75,10 +71,12 @@ def _walked(file: Path, place: Place) -> tuple[Path, yaml.Node, yaml.Node]:
     for step in place:
         while step != "$ref" and (reference := child_of(node, "$ref")):
             name, _, fragment = str(reference[1].value).partition("#")
-            target = (file.parent / name).resolve() if name else file
-            file, key, node = _walked(target, [*unescaped(fragment)])
+            file = (file.parent / name).resolve() if name else file
+            node = _nodes(file)
+            for inner in unescaped(fragment):
+                key, node = child_of(node, inner) or (key, node)
         found = child_of(node, step)
         if found is None:
             break
         key, node = found
-    return file, key, node
+    return file, key.start_mark.line + 1

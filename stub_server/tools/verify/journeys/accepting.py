@@ -9,10 +9,10 @@ from ....contract.source import fixture
 from ....core.record import Body
 from ..catalogue import body_of, pointer_of
 from ..probes import PAUSE, QUIET, Asked, Builder, Journey, Probe, Seen, placeholder
-from ..variants import Variant, applied
+from ..variants import BOUND, Variant, applied
 from .listing import listed
 
-_STRANGE = 5
+_STRANGE, _STRANGE_OF_FEW = 5, 2
 """The most records that stay behind because a creation accepts what it should refuse."""
 _KEY = "Idempotency-Key"
 _FOREIGN: Body = fixture("verify.yaml")["foreign"]
@@ -21,31 +21,30 @@ _FOREIGN: Body = fixture("verify.yaml")["foreign"]
 
 def accepts(builder: Builder, operation: Operation) -> Journey:
     """The parameters and the body of an operation, one limit at a time."""
-    body, variants, schema = builder.body(operation), builder.variants, operation.body or {}
     if operation.method == "GET":
         yield builder.probe(operation, "accepts", "a plain request")
         yield from listed(builder, operation)
-    smallest = None if body is None else variants.smallest(schema, body)
     if operation.takes_key:
-        yield from repeats(builder, operation, smallest)
-    elif smallest:
-        yield builder.write(operation, smallest, "the required members")
-    if body is None:
+        yield from repeats(builder, operation)
+    elif builder.smallest(operation):
+        yield builder.write(operation, builder.smallest(operation), "the required members")
+    if operation.body is None:
         return
-    stored = yield from _members(builder, operation, body)
-    if variants.accepts(schema, body):
-        yield from _limits(builder, operation, stored | body)
+    large = yield from _members(builder, operation)
+    if builder.variants.accepts(operation.body, builder.body(operation)):
+        yield from _limits(builder, operation, large)
 
 
-def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Asked, Seen, Any]:
+def _members(builder: Builder, operation: Operation) -> Generator[Asked, Seen, Body]:
     """Write each member alone, and all together, always to another value.
 
     Returns the objects and lists that a changed record has.
     """
     made, changed = builder.catalogue.made_by(operation), builder.changed_by(operation)
     properties, variants, schema = builder.properties(operation), builder.variants, operation.body
-    full = smallest = variants.smallest(schema, body)
-    group, shown, stored = "accepts", operation, Body()
+    if changed is None and builder.is_lasting:  # its update writes each alone
+        return {}
+    group, shown, stored, full = "accepts", operation, Body(), Body()
     if changed is not None:
         group, shown = "persists", changed.create
     is_dated = changed is None
@@ -53,7 +52,8 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
     def another(name: str) -> Any:
         old, role = stored.get(name), builder.named_by(name)
         if not role:
-            return variants.another(properties[name], name, old or body.get(name))
+            usual = builder.body(operation).get(name)
+            return variants.another(properties[name], name, old or usual)
         if name.endswith("s"):
             return [] if old else [placeholder(role)]
         # such as the project of a webhook
@@ -63,8 +63,9 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
         if changed is not None:  # what is left out must stay
             yield from builder.ready(changed, **builder.body(changed.create))
             stored = builder.present[changed.role]
-        few = smallest | {name: another(name)}
-        if name in smallest or few[name] is None or not variants.accepts(schema, few):
+        smallest, value = builder.smallest(operation), another(name)
+        few = smallest | {name: value}
+        if name in smallest or value is None or not variants.accepts(schema, few):
             continue
         where = below(body_of(operation), "properties", name)
         if not is_dated:
@@ -72,11 +73,11 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
         seen = yield builder.write(operation, few, f"{name} alone", where, group=group)
         is_dated |= seen.is_alike
         next_one = another(name)
-        more = full | {name: few[name] if next_one is None else next_one}
-        if seen.twin.is_success and variants.accepts(schema, more):
+        more = full | {name: value if next_one is None else next_one}
+        if seen.both_accept and variants.accepts(schema, smallest | more):
             full = more
-    makes = "" if made is None else made.role
-    yield builder.write(operation, full, "all members", group=group, makes=makes)
+    makes, every = "" if made is None else made.role, builder.smallest(operation) | full
+    yield builder.write(operation, every, "all members", group=group, makes=makes)
     # rules bind some members together, such as a document and its type
     for example in builder.examples(shown)[1:]:
         known = {name: value for name, value in example.items() if name in properties}
@@ -85,7 +86,7 @@ def _members(builder: Builder, operation: Operation, body: Any) -> Generator[Ask
     return {} if changed is None else large
 
 
-def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
+def repeats(builder: Builder, operation: Operation) -> Journey:
     """A body with an Idempotency-Key, then the same request again, and another body with the same
     key.
     """
@@ -100,8 +101,9 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
 
     makes = "" if made is None else f"{made.role} more"
     longest = operation.parameters[number].schema["maxLength"]
-    yield probe("rejects", f"{_KEY}: above the maxLength", body, "k" * (longest + 1))
-    body, other = builder.variants.renewed(body), builder.body(operation)
+    refused, other = builder.body(operation), builder.body(operation)
+    yield probe("rejects", f"{_KEY}: above the maxLength", refused, "k" * (longest + 1))
+    body = None if other is None else builder.smallest(operation)
     seen = yield probe("persists", f"with an {_KEY}", body, key, makes=makes)
     if not seen.is_alike:
         return
@@ -111,36 +113,38 @@ def repeats(builder: Builder, operation: Operation, body: Any) -> Journey:
     ):
         seen = yield probe("persists", f"{learns} {_KEY}", sent, key, suspect="idempotency")
         if seen.has_departed:  # what the backend has is no longer what the twin has
-            builder.present.clear()
+            if not builder.is_lasting:
+                builder.present.clear()
             break
 
 
-def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
+def _limits(builder: Builder, operation: Operation, large: Body) -> Journey:
     """The values beyond the limits of a body; then those at them, as many in one request as the
-    backend accepts together, and bodies that are no JSON object.
+    backend accepts together, and bodies that are no JSON object. They have `large` members too.
     """
-    schema = operation.body or {}
+    schema, body = operation.body or {}, large | builder.body(operation)
     variants = [*builder.variants.of_body(schema, body_of(operation), body)]
     # Each document makes a customer that stays behind.
     accepted = [each for each in variants if each.is_accepted and each.place[-1] != "document"]
     moved, role = builder.resource_of(operation), ""
     is_create = moved is not None and operation in moved.creates
+    if is_create and builder.is_lasting:  # its update tries what needs a record of its own
+        accepted = [each for each in accepted if each.place[-1] not in BOUND]
     if moved is not None and moved.lifecycle is not None and not is_create:
         role = moved.role  # one in its last state takes no other change
     builder.present.pop(role, None)
     refused, strange = [each for each in variants if not each.is_accepted], 0
     for variant in sorted(refused, key=lambda each: each.suspect != "incomplete"):
         asked = {"group": "rejects", "suspect": variant.suspect}
-        sent = applied(body, [variant])
+        sent = applied(large | builder.body(operation), [variant])
         seen = yield builder.write(operation, sent, variant.tries, variant.pointer, **asked)
         strange += not seen.is_alike
-        if strange == _STRANGE and is_create and moved is not None and moved.delete is None:
+        is_kept = is_create and moved is not None and moved.delete is None
+        if is_kept and strange == (_STRANGE_OF_FEW if builder.is_lasting else _STRANGE):
             break
-    if strange and moved is not None and not is_create:
-        builder.present.pop(moved.role, None)  # it is no longer what the twin has
-    yield from _answered(builder, operation, body)
+    yield from _answered(builder, operation, large)
     for group in builder.variants.groups(accepted):
-        yield from _together(builder, operation, body, group, role)
+        yield from _together(builder, operation, large, group, role)
     builder.present.pop(role, None)
     content = pointer_of(operation, "requestBody", "content")
     for media, raw, tries in (
@@ -153,7 +157,7 @@ def _limits(builder: Builder, operation: Operation, body: Any) -> Journey:
         )
 
 
-def _answered(builder: Builder, operation: Operation, body: Any) -> Journey:
+def _answered(builder: Builder, operation: Operation, large: Body) -> Journey:
     """Members that only answers have: an update may refuse or ignore them."""
     changed = builder.changed_by(operation)
     if changed is None:
@@ -164,7 +168,7 @@ def _answered(builder: Builder, operation: Operation, body: Any) -> Journey:
             continue
         yield builder.write(
             operation,
-            body | {name: value},
+            large | builder.body(operation) | {name: value},
             f"{name}, which only answers have",
             f"#/components/schemas/{changed.schema}/properties/{name}",
             group=QUIET,
@@ -173,18 +177,18 @@ def _answered(builder: Builder, operation: Operation, body: Any) -> Journey:
 
 
 def _together(
-    builder: Builder, operation: Operation, body: Any, group: Sequence[Variant], role: str
+    builder: Builder, operation: Operation, large: Body, group: Sequence[Variant], role: str
 ) -> Journey:
     """Send values together; if they are refused, each half of them, and each alone to another
     record of a role.
     """
-    if len(group) == 1:
+    body, half = applied(large | builder.body(operation), group), len(group) // 2
+    if not half:
         builder.present.pop(role, None)
-        each = group[0]
-        yield builder.write(operation, applied(body, [each]), each.tries, each.pointer)
+        yield builder.write(operation, body, group[0].tries, group[0].pointer)
         return
-    learns, half = f"{len(group)} members with other values", len(group) // 2
-    seen = yield builder.write(operation, applied(body, group), learns, group=QUIET)
+    learns = f"{len(group)} members with other values"
+    seen = yield builder.write(operation, body, learns, group=QUIET)
     if not seen.both_accept:
-        yield from _together(builder, operation, body, group[:half], role)
-        yield from _together(builder, operation, body, group[half:], role)
+        yield from _together(builder, operation, large, group[:half], role)
+        yield from _together(builder, operation, large, group[half:], role)

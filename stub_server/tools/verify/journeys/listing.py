@@ -11,11 +11,11 @@ from urllib.parse import quote
 from ....contract.document import Operation
 from ....contract.pointers import below
 from ....contract.source import Json
-from ..catalogue import Resource, entries_of, is_list, part_about, queried, role_of
+from ..catalogue import Resource, entries_of, is_list, part_about, queried, role_of, with_leaves
 from ..comparing import folded, is_number
 from ..findings import LISTED
 from ..probes import (
-    OTHER,
+    FOREIGN,
     QUIET,
     SETUP,
     Builder,
@@ -29,7 +29,7 @@ from ..probes import (
 )
 from ..variants import UNKNOWN_ID, Variant, uneven
 
-_PAGES = (1, 2, 3)
+_PAGES = (1, 2)
 _TIMES = 4
 _SHOWN = 50  # entries of a list that are looked at: fewer than the most of a page
 _EACH = 2  # records that are read by their ids
@@ -62,6 +62,7 @@ def listed(builder: Builder, operation: Operation) -> Journey:
     seen = yield builder.probe(operation, "accepts", "a list", query=_ALL, expects=200)
     known = entries_of(seen.target.json())
     if resource is not None:
+        yield from _usual_pages(builder, operation)
         yield from _records(builder, operation, resource, known)
         narrowed = narrowing(builder, operation, resource)
         try:
@@ -75,15 +76,29 @@ def listed(builder: Builder, operation: Operation) -> Journey:
     yield from _lists(builder, operation, _ALL, shown, is_alone=True)
 
 
+def _usual_pages(builder: Builder, listing: Operation) -> Journey:
+    """Pages of the size that the backend chooses do not overlap."""
+    for _ in range(_TIMES):  # others may change the list meanwhile
+        found: list[str] = []
+        for number in (1, 2):
+            query = {"page": str(number)}
+            page = yield builder.probe(
+                listing, "filters", "a page without limit", query=query, expects=200
+            )
+            found += _ids(entries_of(page.target.json()))
+        if len({*found}) == len(found):
+            return
+    yield Flaw("paging", "pages without a limit have entries twice", "each entry once")
+
+
 def _make(builder: Builder, resource: Resource) -> Journey:
-    """Three records that differ."""
-    create, more = resource.create, f"{resource.role} more"
-    yield from builder.ready(resource)
-    third = builder.plain(create)
-    third |= {name: uneven(value + 1) for name, value in third.items() if type(value) is float}
-    others = {more: builder.body(create), f"{resource.role} third": third}
-    for makes, body in others.items() if resource.delete or more not in builder.present else ():
-        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes, keeps=True)
+    """Two records that differ, also in their amounts."""
+    create, makes = resource.create, f"{resource.role} more"
+    yield from builder.ready(resource, **(builder.body(create) if resource.is_lasting else {}))
+    body = builder.body(create)
+    body = with_leaves(body, lambda value: uneven(value + 1) if type(value) is float else value)
+    if resource.delete is not None or makes not in builder.present:
+        yield builder.probe(create, SETUP, f"make {makes}", body=body, makes=makes)
 
 
 def _parameters(builder: Builder, operation: Operation) -> Journey:
@@ -175,7 +190,7 @@ def _lists(
 
 def _missorted(option: str, every: list[Any], found: list[Any], is_alone: bool) -> Iterator[Flaw]:
     """What is wrong with the order of entries, or with which they are."""
-    if len(every) < _SHOWN and {*_ids(found)} != {*_ids(every)}:
+    if not is_alone and {*_ids(found)} != {*_ids(every)}:
         yield Flaw("sort", f"sort={option} lists other entries", "the same entries")
     values = [folded(entry.get(option.removeprefix("-"))) for entry in found]
     is_text = all(isinstance(value, str) for value in values)
@@ -266,16 +281,17 @@ def _records(builder: Builder, listing: Operation, resource: Resource, known: li
                 entries = {str(each["id"]): each for each in entries_of(seen.target.json())}
                 seen = yield builder.probe(about, "accepts", LISTED, path=path, expects=200)
                 flaws = [*_differing(entries.get(ident, {}), seen.target.json(), about)]
+                flaws += _foreign(entries_of(seen.target.json()), resource, ident)
                 if not flaws:
                     break
             yield from flaws
-            if builder.has_other:
+            if builder.other:
                 yield builder.probe(
                     about,
                     "rejects",
-                    "a record, with the credential of another merchant",
+                    FOREIGN,
                     path=path,
-                    credential=OTHER,
+                    credential=builder.other,
                     suspect="auth",
                     expects=404,
                 )
@@ -288,6 +304,13 @@ def _differing(entry: Mapping[str, Any], body: Any, about: Operation) -> Iterato
         if entry[name] != record[name]:
             title = f"{name} differs between the list and {about.id}"
             yield Flaw("contradiction", title, "the same value")
+
+
+def _foreign(entries: list[Any], resource: Resource, ident: str) -> Iterator[Flaw]:
+    """Whether the list below a record has entries of another one."""
+    if any(entry.get(resource.key, ident) != ident for entry in entries):
+        title = f"the list below {resource.role} has entries of another one"
+        yield Flaw("contradiction", title, f"entries of {resource.role}")
 
 
 def _figures(entry: Mapping[str, Any]) -> float:

@@ -6,9 +6,9 @@ from typing import Any
 from ....contract.document import Operation
 from ....contract.pointers import below
 from ....core.clock import SECOND, iso
-from ..catalogue import Resource, body_of, pointer_of, record_of
+from ..catalogue import Resource, body_of, path_names, pointer_of, record_of
 from ..comparing import instant_of
-from ..probes import Builder, Journey, Probe, Seen, placeholder
+from ..probes import FOREIGN, Builder, Journey, Probe, Seen, placeholder
 from .listing import narrowing
 
 _VALID = 3.0  # seconds of a key
@@ -20,9 +20,7 @@ def unique(builder: Builder, resource: Resource) -> Journey:
     """A value that must be unique, for a second record and for a change, also in
     another spelling.
     """
-    if resource.delete is None:
-        yield from builder.ready(resource)
-    else:
+    if resource.delete is not None or resource.role not in builder.present:
         yield builder.make(resource, **builder.body(resource.create))
     for key in builder.document.unique.get(resource.schema, ()):
         member = key.members[0]
@@ -38,15 +36,17 @@ def unique(builder: Builder, resource: Resource) -> Journey:
         for operation in filter(None, (resource.create, resource.update)):
             others = builder.plain(operation) if operation == resource.create else {}
             for ignored in ("", *key.ignores):
-                yield builder.probe(
+                seen = yield builder.probe(
                     operation,
                     "persists",
-                    f"{member} that another record has, in {operation.id}",
+                    f"{member}{ignored and f' in other {ignored}'}: that another record has",
                     below(body_of(operation), "properties", member),
                     path=operation.path.replace(f"{{{resource.key}}}", f"{{{resource.role} more}}"),
                     body={**others, member: spelled[ignored]},
                     suspect="uniqueness",
                 )
+                if builder.is_lasting and not seen.is_alike:
+                    break
 
 
 def remembers(builder: Builder, resource: Resource) -> Journey:
@@ -59,7 +59,7 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     query = {} if listing is None else narrowing(builder, listing, resource)
 
     def probe(asked: Operation, learns: str, suspect: str, **more: Any) -> Probe:
-        return builder.probe(asked, "persists", learns, suspect=suspect, keeps=True, **more)
+        return builder.probe(asked, "persists", learns, suspect=suspect, **more)
 
     def listed(learns: str, suspect: str, about: Operation) -> Iterator[Probe]:
         if listing is not None and query:
@@ -69,16 +69,46 @@ def remembers(builder: Builder, resource: Resource) -> Journey:
     yield from listed("the created record", "not-persisted", create)
     for parent in builder.needs(create):
         for each in builder.reads_about(parent):
-            yield probe(each, f"{parent.role} after the create", "figures")
+            yield probe(each, f"{parent.role} after {create.id}", "figures")
     if delete is None or not builder.may(delete):
         return
-    yield probe(delete, "delete", "lifecycle")
+    seen = yield probe(delete, "delete", "lifecycle")
+    if not seen.is_alike:
+        return
+    for parent in builder.needs(create):
+        for each in builder.reads_about(parent):
+            yield probe(each, f"{parent.role} after {delete.id}", "figures")
     yield from listed("the deleted record", "not-deleted", delete)
     yield probe(delete, "delete again", "not-deleted")
     update = resource.update
     if update is not None and builder.may(update):
         yield probe(update, "the deleted record", "not-deleted", body=builder.body(update))
     builder.present.pop(resource.role)
+
+
+def stays(builder: Builder, resource: Resource) -> Journey:
+    """A record is as it was when another one is created with other texts in the same part, such as
+    an order for the same customer, who has another name by then.
+    """
+    create, first, body = resource.create, f"{resource.role} first", builder.plain(resource.create)
+    changed = {
+        name: {**part, "name": builder.variants.text(12)}
+        for name, part in body.items()
+        if isinstance(part, dict) and "name" in part
+    }
+    if not changed or resource.read is None:
+        return
+    yield builder.make(resource, first)
+    yield builder.make(resource, f"{resource.role} more", **changed)
+    yield builder.probe(
+        resource.read,
+        "persists",
+        f"a read after another {create.id}",
+        body_of(create),
+        path=resource.at(placeholder(first)),
+        about=create,
+        suspect="not-persisted",
+    )
 
 
 def expires(builder: Builder, keys: Resource) -> Journey:
@@ -97,33 +127,78 @@ def expires(builder: Builder, keys: Resource) -> Journey:
             "a key that has expired",
             below(body_of(keys.create), "properties", "expires_at"),
             about=keys.create,
-            credential=f"{keys.role} ended secret",
+            credential=placeholder(f"{keys.role} ended secret"),
             suspect="auth",
             expects=401,
         )
 
 
-def loses(builder: Builder, keys: Resource) -> Journey:
-    """A scope that an update takes from a key is gone, also if the key was used before."""
-    update, role = keys.update, f"{keys.role} changed"
-    if update is None or not builder.may(update):
-        return
-    every, credential = builder.assignable(), f"{role} secret"
-    kept = [each for each in every if each != "projects:read"]
-    where = below(body_of(update), "properties", "scopes")
-    listing = builder.document.operations["listProjects"]
-    yield builder.make(keys, role, scopes=every)
-    yield builder.probe(listing, "accepts", "a key with every scope", credential=credential)
-    path = keys.at(placeholder(role))
-    yield builder.write(update, {"scopes": kept}, "scopes", where, path=path, keeps=True)
+def limited(builder: Builder, keys: Resource) -> Journey:
+    """A key for other addresses is refused, also where one of them begins as this machine's."""
+    role = f"{keys.role} elsewhere"
+    addresses = ["203.0.113.9", "127.0.0.10"]
+    yield builder.make(keys, role, scopes=builder.assignable(), allowed_ips=addresses)
     yield builder.probe(
-        listing,
+        builder.document.operations["listProjects"],
         "rejects",
-        "a key that has lost projects:read",
+        f"a key for {' and '.join(addresses)} alone",
+        below(body_of(keys.create), "properties", "allowed_ips"),
+        about=keys.create,
+        credential=placeholder(f"{role} secret"),
+        suspect="auth",
+        expects=403,
+    )
+
+
+def isolated(builder: Builder, resource: Resource) -> Journey:
+    """Another merchant neither reads a record nor changes it."""
+    for operation in builder.document.operations.values():
+        is_about = path_names(operation) == [resource.key] and builder.may(operation)
+        if not is_about or not builder.other:
+            continue
+        yield from builder.ready(resource)
+        yield builder.probe(
+            operation,
+            "rejects",
+            FOREIGN,
+            body=builder.body(operation),
+            credential=builder.other,
+            suspect="auth",
+            expects=404,
+        )
+
+
+def loses(builder: Builder, keys: Resource) -> Journey:
+    """What an update or a deletion takes from a key is gone, also if the key was used before."""
+    kept = [each for each in builder.assignable() if each != "projects:read"]
+    yield from _after(builder, keys, "a key that has lost projects:read", "scope", scopes=kept)
+    yield from _after(builder, keys, "a key that was switched off", "auth", is_active=False)
+    yield from _after(builder, keys, "a key that was deleted", "auth")
+
+
+def _after(builder: Builder, keys: Resource, learns: str, suspect: str, **body: Any) -> Journey:
+    """A new key is used, and used again after an update; without a body, after its deletion."""
+    changed = keys.update if body else keys.delete
+    if changed is None or not builder.may(changed):
+        return
+    role = f"{keys.role} changed"
+    credential = placeholder(f"{role} secret")
+    where = below(body_of(changed), "properties", *body) if body else pointer_of(changed)
+    listing = builder.document.operations["listProjects"]
+    yield builder.make(keys, role, scopes=builder.assignable())
+    yield builder.probe(listing, "accepts", "a key with every scope", credential=credential)
+    seen = yield builder.probe(
+        changed,
+        "accepts",
+        "a key that was used",
         where,
-        about=update,
-        credential=credential,
-        suspect="scope",
+        path=keys.at(placeholder(role)),
+        body=body or None,
+    )
+    if not seen.both_accept:
+        return
+    yield builder.probe(
+        listing, "rejects", learns, where, about=changed, credential=credential, suspect=suspect
     )
 
 
@@ -140,15 +215,15 @@ def transitions(builder: Builder, resource: Resource) -> Iterator[Journey]:
     """What is allowed to a record in each of its states, and in those of the records to which it
     belongs: a journey each, since one that departs tells nothing of others.
     """
-    update = resource.update
-    for state in _states(builder, resource):
+    for state in builder.options(resource.update, _field(resource)):
         for way in _ways(builder, resource):
             yield _while(builder, resource, state, resource, [way])
-    writes = [(each, None) for each in (*resource.creates, update, resource.delete) if each]
+    writers = (*resource.creates, resource.update, resource.delete)
+    writes = [(each, None) for each in writers if each]
     for holder in builder.needs(resource.create):
         changes = [(each, None) for each in (holder.update, holder.delete) if each]
         yield _while(builder, holder, None, resource, changes)
-        for state in _states(builder, holder):
+        for state in builder.options(holder.update, _field(holder)):
             yield _while(builder, holder, state, resource, writes)
 
 
@@ -157,12 +232,12 @@ def _while(
 ) -> Journey:
     """What is allowed while a holder of the record, or it itself, is in a state."""
     field, is_own = _field(holder), holder == record
-    begins = is_own and state in _options(builder, record.create, field)
+    begins = is_own and state in builder.options(record.create, field)
     yield builder.make(record, **({field: state} if begins else {}))
     if holder.update is not None and state is not None and not begins:
         body = {field: state}
-        seen = yield _move(builder, holder.update, f"to {state}", body, keeps=True)
-        if not seen.twin.is_success:
+        seen = yield _move(builder, holder.update, f"to {state}", body)
+        if not seen.both_accept:
             return
     when = f"while {holder.role} is {state}" if state is not None else f"that has {record.role}"
     for operation, body in ways:
@@ -177,11 +252,9 @@ def _while(
         builder.present.clear()
 
 
-def _move(
-    builder: Builder, operation: Operation, learns: str, body: Any = None, **more: Any
-) -> Probe:
+def _move(builder: Builder, operation: Operation, learns: str, body: Any) -> Probe:
     sent, where = builder.body(operation) if body is None else body, pointer_of(operation)
-    more |= {"group": "transitions", "suspect": "lifecycle"}
+    more = {"group": "transitions", "suspect": "lifecycle"}
     return builder.write(operation, sent, learns, where, **more)
 
 
@@ -196,21 +269,9 @@ def _ways(builder: Builder, resource: Resource) -> Iterator[_Way]:
             continue
         if field not in (builder.body(operation) or ()):
             yield operation, None  # also a change of other members: a state may allow none
-        for option in _options(builder, operation, field):
+        for option in builder.options(operation, field):
             yield operation, {field: option}
 
 
 def _field(resource: Resource) -> str:
     return "status" if resource.lifecycle is None else resource.lifecycle.field
-
-
-def _states(builder: Builder, resource: Resource) -> list[Any]:
-    """The states to which an update moves a record."""
-    update = resource.update
-    return [] if update is None else _options(builder, update, _field(resource))
-
-
-def _options(builder: Builder, operation: Operation, member: str) -> list[Any]:
-    """The values that a member of a body may have."""
-    node = builder.document.resolve(builder.properties(operation).get(member, {}))
-    return [True, False] if node.get("type") == "boolean" else builder.variants.options(node)

@@ -47,13 +47,13 @@ def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Jo
     every = builder.assignable()
     if operation.scheme == "jwt":
         yield from builder.ready(keys)
-        credential = f"{keys.role} secret"
+        credential = placeholder(f"{keys.role} secret")
         yield probe("an API key", "security", credential=credential, suspect="auth")
     for number, scope in enumerate(operation.raw.get("x-scopes", ())):
         if scope in every:
             role = f"{keys.role} {every.index(scope)}"
             yield from builder.ready(keys, role, scopes=[each for each in every if each != scope])
-            more = {"credential": f"{role} secret", "suspect": "scope"}
+            more = {"credential": placeholder(f"{role} secret"), "suspect": "scope"}
             yield probe(f"a key without {scope}", "x-scopes", number, **more)
     project = builder.catalogue.resources.get("projectId")
     if project is None or project not in builder.needs(operation) or operation.scheme == "jwt":
@@ -61,6 +61,6 @@ def refuses(builder: Builder, operation: Operation, keys: Resource | None) -> Jo
     other, role = f"{project.role} other", f"{keys.role} limited"
     yield from builder.ready(project, other)
     yield from builder.ready(keys, role, scopes=every, allowed_projects=[placeholder(other)])
-    more = {"credential": f"{role} secret", "body": builder.body(operation)}
+    more = {"credential": placeholder(f"{role} secret"), "body": builder.body(operation)}
     learns = "a key that is limited to another project"
     yield probe(learns, "security", path=builder.path(operation), **more)
