@@ -51,7 +51,8 @@ class Shop:
         """What a POST has made."""
         answer = self.inside.ask("POST", path, body, self.token)
         assert 201 == answer.status, answer.body
-        return answer.json()
+        made: Json = answer.json()
+        return made
 
     def join(self, **changes: object) -> None:
         """Many members of the plan."""
