@@ -42,7 +42,7 @@ from .server.layers.context import RequestContext
 from .server.layers.endpoint import Endpoint, Shipped
 from .server.layers.fault_injection import FaultInjection
 from .server.layers.hops import Hops
-from .server.layers.hosts import HostPolicy, Hosts
+from .server.layers.hosts import HostPolicy, hosts_of
 from .server.layers.pages import Page, Pages
 from .server.layers.rate_limit import RateLimit
 from .server.layers.routing import Application, Routing
@@ -176,7 +176,7 @@ def _add_operations(
 def _layers(server: Server, application: Callable[[], Application], random: bytes) -> list[Any]:
     """The layers before Dispatch, in the order in which a request passes them."""
     settings = server.settings
-    hosts = Hosts(settings.allow_hosts, loopback=settings.loopback)
+    hosts = hosts_of(settings)
     console = _console(server, application, Sessions(random))
     pages = _pages(server, console)
     limited = list[Any]()

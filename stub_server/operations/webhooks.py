@@ -159,7 +159,7 @@ async def _attempt(work: Work, webhook: Row, log: Row, trigger: str) -> Reply:
         work.sandbox, attempt, PATIENCE, is_foreign=work.request.is_foreign
     )
     await do_due(work.sandbox, work.sandboxes.worker)
-    work.work_for(work.sandbox.store_of(work.who.identity.merchant_id))
+    work.store = work.sandbox.store_of(work.who.identity.merchant_id)
     tried = conclude(work.draft, attempt, outcome, trigger)
     return reply.message("Delivery attempted.", log=deliveries.shown_log(tried))
 

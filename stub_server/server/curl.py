@@ -14,16 +14,6 @@ MADE_ANEW = frozenset(
 """Headers that a command leaves out: the client that runs it sends its own."""
 
 
-def _argument(body: bytes) -> str | None:
-    """A body as an argument of a command; None for one that no shell takes."""
-    if len(body) > LARGEST or b"\x00" in body:
-        return None
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return None
-
-
 def command(
     method: str,
     path: str,
@@ -40,14 +30,16 @@ def command(
     A call to the control surface reads the admin key from the environment, where the server has
     one.
     """
-    text = _argument(body)
-    if text is None:
+    if len(body) > LARGEST or b"\x00" in body:
         return None
-    url, asked = base_url + encoded(path, safe=SAFE_IN_PATHS), f"-X {quote(method)}"
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    url = base_url + encoded(path, safe=SAFE_IN_PATHS)
+    asked = "-I" if method == "HEAD" else f"-X {quote(method)}"
     if query:
         url += f"?{query}"
-    if method == "HEAD":
-        asked = "-I"
     words = ["curl -sS -g --path-as-is", asked, quote(url)]
     for name, value in headers.items():
         if text or name != "content-type":

@@ -9,7 +9,6 @@ import orjson
 
 from ..contract.formats import range_end_ms
 from ..core.record import Body, Record
-from ..core.slices import filtered
 from ..domain.documents import normalise
 from ..engine.tables.indexes import Index, Tags, Texts
 from ..engine.tables.query import Query, select
@@ -86,13 +85,12 @@ def listed_here(member: str, items: Sequence[T], query: Body, shown: Callable[[T
     show them.
     """
     page, limit = query["page"], query["limit"]
-    rows = list(map(shown, items[(page - 1) * limit : page * limit]))
-    return value({member: rows, "pagination": pagination(page, limit, len(items))})
-
-
-async def accepted(work: Work, items: Sequence[T], accepts: Callable[[T], bool]) -> list[T]:
-    """The items in memory that are accepted; others are served meanwhile."""
-    return await work.in_slices(filtered(items, accepts))
+    return value(
+        {
+            member: list(map(shown, items[(page - 1) * limit : page * limit])),
+            "pagination": pagination(page, limit, len(items)),
+        }
+    )
 
 
 def query_of(work: Work, name: str, query: Body, handled: Collection[str] = ()) -> Query:

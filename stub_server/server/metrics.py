@@ -62,8 +62,9 @@ def _present(server: Server) -> Iterator[Any]:
     yield from (answers, latencies, sent)
     sandboxes, persistence = server.sandboxes, server.sandboxes.persistence
     yield Gauge("stub_sandboxes_resident", "Sandboxes in memory.", len(sandboxes.sandboxes()))
-    steps = sandboxes.default.log.budget.steps
-    yield Counters("stub_steps", "Steps recorded in all sandboxes.", steps)
+    yield Counters(
+        "stub_steps", "Steps recorded in all sandboxes.", sandboxes.default.log.budget.steps
+    )
     yield Gauge(
         "stub_store_lag_seconds", "Age of the oldest change that is not stored.", persistence.lag
     )

@@ -69,7 +69,7 @@ def not_allowed(method: str, allow: str) -> Refusal:
     )
 
 
-def options(allow: str) -> "Answer":
+async def options(allow: str) -> "Answer":
     """The answer to OPTIONS: the methods of the path."""
     return Answer(204, [(b"allow", allow.encode())])
 

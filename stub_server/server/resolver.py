@@ -11,7 +11,6 @@ from connexion.resolver import Resolution, Resolver
 
 from ..contract.document import Document, Operation
 from ..core.problem import NotBuilt
-from ..core.record import Body
 from .work import Work
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -22,12 +21,7 @@ def snake(name: str) -> str:
     return _WORD.sub("_", name).lower()
 
 
-def module_of(package: str, tag: str) -> str:
-    """`API keys` -> `stub_server.operations.api_keys`."""
-    return f"{package}.{tag.lower().replace(' ', '_')}"
-
-
-def not_built(work: Work, *ids: str, query: Body | None = None, body: Body | None = None) -> Any:
+def not_built(work: Work, *ids: str) -> Any:
     """The handler of an operation that an overlay added: its answer is 501."""
     raise NotBuilt(
         f"The contract lists {work.trace.operation}, but this sandbox has no behaviour for it."
@@ -48,7 +42,8 @@ class Handlers(Resolver):
 
     def function(self, operation: Operation) -> Callable[..., Any] | None:
         """The handler of an operation, or None."""
-        name = module_of(self._package, operation.tag)
+        # `API keys` -> `stub_server.operations.api_keys`
+        name = f"{self._package}.{operation.tag.lower().replace(' ', '_')}"
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:

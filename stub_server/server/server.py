@@ -42,7 +42,7 @@ class Waiting:
 
     def __init__(self, connections: int) -> None:
         """`connections` are the most that the server has."""
-        self._most = max(1, connections * 3 // 4)
+        self._most = min(IN_ALL, max(1, connections * 3 // 4))
         self._counts: Counter[str] = Counter()
 
     @contextmanager
@@ -54,9 +54,8 @@ class Waiting:
         own = FOR_ANYBODY if for_anybody else OF_SANDBOX
         if sandbox and self._counts[sandbox] >= own:
             raise _too_many(own, " of this sandbox")
-        most = min(IN_ALL, self._most)
-        if self._counts.total() >= most:
-            raise _too_many(most, "")
+        if self._counts.total() >= self._most:
+            raise _too_many(self._most, "")
         self._counts[sandbox] += 1
         try:
             yield
@@ -119,9 +118,10 @@ class Guard:
             return
         count, wait = self._wrong.count(address)
         if count > MOST_WRONG:
-            message = f"Too many wrong keys from this address: wait {counted(wait, 'second')}."
             raise Limited(
-                f"{message} The right one works at once.", headers={"Retry-After": str(wait)}
+                f"Too many wrong keys from this address: wait {counted(wait, 'second')}. The right"
+                " one works at once.",
+                headers={"Retry-After": str(wait)},
             )
 
 

@@ -24,9 +24,13 @@ _CLAIMS = ("iss", "sandbox", "generation", "sub", "merchant_id", "scope", "iat",
 
 def bad_credentials(message: str, code: str = "invalid_token", advice: str = "") -> Unauthenticated:
     """401 for a credential that is not valid."""
-    challenge = f'{REALM}, error="invalid_token", error_description="{message}"'
     return Unauthenticated(
-        message, advice=advice, code=code, headers={"WWW-Authenticate": challenge}
+        message,
+        advice=advice,
+        code=code,
+        headers={
+            "WWW-Authenticate": f'{REALM}, error="invalid_token", error_description="{message}"'
+        },
     )
 
 

@@ -66,8 +66,7 @@ def pay_url(url: str, sandbox: str, order: str, key: str | None = None) -> str:
 
 def shown_key(store: Store, record: Record) -> Body:
     """An API key of a merchant."""
-    public = loads(store.shown("api_keys", record))
-    return {"merchant_id": store.merchant.id, "api_key": public}
+    return {"merchant_id": store.merchant.id, "api_key": loads(store.shown("api_keys", record))}
 
 
 def checked_beginning(work: Work, asked: Body) -> Beginning:
@@ -78,15 +77,21 @@ def checked_beginning(work: Work, asked: Body) -> Beginning:
     """
     scenario, known = asked.get("scenario"), known_scenarios()
     if scenario not in (None, work.server.settings.scenario, *known):
-        message = f"There is no scenario {dumps(scenario, ensure_ascii=False)}. "
-        message += f"Known ones are {', '.join(known)}."
-        raise NotFound.at("scenario", message, "scenario_not_found")
+        raise NotFound.at(
+            "scenario",
+            f"There is no scenario {dumps(scenario, ensure_ascii=False)}. Known ones are"
+            f" {', '.join(known)}.",
+            "scenario_not_found",
+        )
     clock = None
     if "now" in asked:
         clock = parse_iso(asked["now"]), True
         if not EARLIEST_START <= clock[0] < LATEST_START:
-            message = "A sandbox begins between 1970 and 8999. Send a time in these years."
-            raise Conflict.at("now", message, "clock_too_far")
+            raise Conflict.at(
+                "now",
+                "A sandbox begins between 1970 and 8999. Send a time in these years.",
+                "clock_too_far",
+            )
     return Beginning(scenario, asked.get("seed"), clock, asked.get("settings"))
 
 

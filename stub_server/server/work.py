@@ -32,9 +32,11 @@ class Work:
     reads through `store` and writes to `draft` only.
 
     `path` is the one in the sandbox, `prefix` the `/s/{name}` before it, or empty. The sandbox is
-    chosen when the request has begun. One that is `pending` does not exist yet:
-    a request that is refused creates none. `upload` is the file in the body, while it is processed.
-    `scope` has the client's connection. `drafted` is the step that is prepared, if any.
+    chosen when the request has begun; a handler may go on in a past of it, in what has taken its
+    place, and, before a draft has begun, with the `store` of another merchant. One that is
+    `pending` does not exist yet: a request that is refused creates none. `upload` is the file in
+    the body, while it is processed. `scope` has the client's connection. `drafted` is the step that
+    is prepared, if any.
     """
 
     server: Server
@@ -193,7 +195,7 @@ class Work:
         for store in self.sandbox.stores.values():
             row = store.tables[table].open(ident)
             if row is not None:
-                self.work_for(store)
+                self.store = store
                 return row
         raise self.not_found(what)
 
@@ -220,22 +222,14 @@ class Work:
 
     # -- change
 
-    def work_for(self, store: Store) -> None:
-        """Go on with the records of another merchant.
-
-        A draft is for one merchant: none may have begun.
-        """
-        self.store = store
-
-    def move_to(self, sandbox: Sandbox) -> None:
-        """Go on in a past of the sandbox, or in what has taken its place."""
-        self.sandbox = sandbox
-
     @property
     def cause(self) -> Cause:
         """The cause that the steps of this request record."""
-        kind = "control" if self.trace.path.startswith(CONTROL) else "request"
-        return Cause(kind, self.trace.id, self.trace.operation or "")
+        return Cause(
+            "control" if self.trace.path.startswith(CONTROL) else "request",
+            self.trace.id,
+            self.trace.operation or "",
+        )
 
     @property
     def draft(self) -> Draft:

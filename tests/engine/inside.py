@@ -4,7 +4,7 @@ thousands take a moment.
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -12,19 +12,9 @@ from starlette.types import Message
 
 from stub_server.server.layers.routing import Application
 
+from ..support.wire import Answer as Answer
+
 Json = dict[str, Any]
-
-
-class Answer(NamedTuple):
-    """What came back."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    def json(self) -> Json:
-        """The body parsed."""
-        return orjson.loads(self.body)
 
 
 class Inside:
@@ -106,6 +96,6 @@ class Inside:
         begun, *parts = sent
         return Answer(
             begun["status"],
-            {name.decode(): value.decode("latin-1") for name, value in begun["headers"]},
+            [(name.decode(), value.decode("latin-1")) for name, value in begun["headers"]],
             b"".join(part["body"] for part in parts),
         )

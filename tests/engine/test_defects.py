@@ -19,6 +19,7 @@ from stub_server.engine.tables.store import Store
 from stub_server.server.work import Work
 
 from ..support.make import fresh_cpf, order_body
+from ..support.refusal import refused
 from .inside import Answer, Inside, Json
 from .shop import Shop, shop_in
 from .small import Wall, origin, serve
@@ -36,14 +37,6 @@ CUSTOMER: Json = {"name": "Rosa", "email": "rosa@example.com", "document": "3471
 def shop(inside: Inside) -> Shop:
     """A world of the test's own, its clock standing."""
     return shop_in(inside)
-
-
-def is_a_defect(answer: Answer) -> None:
-    """500 in the one shape of every refusal."""
-    body: Json = answer.json()
-    assert (500, "internal_error") == (answer.status, body.get("code")), answer.body
-    assert ["error", "message", "code", "status", "request_id", "details"] == list(body)
-    assert body["request_id"] == answer.headers["x-request-id"]
 
 
 def create(shop: Shop, idem: str | None = None) -> Answer:
@@ -143,15 +136,17 @@ def test_an_advance_over_a_job_that_fails_is_500_and_goes_on_from_there(
     was = expired(world)
     with monkeypatch.context() as patched:
         patched.setattr(scheduler, "JOBS", failing("order.expire", turn=1))
-        is_a_defect(
-            waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000})
+        advanced = waiting.inside.ask(
+            "POST", "/_sandbox/clock/advance", {"seconds": 40 * HOUR / 1000}
         )
+        refused(advanced, 500, "internal_error")
         assert was + 1 == expired(world)
         assert {} == world.timers.skipped
         middle = state(world)
-        is_a_defect(
-            waiting.inside.ask("POST", "/_sandbox/clock/advance", {"seconds": 30 * HOUR / 1000})
+        advanced = waiting.inside.ask(
+            "POST", "/_sandbox/clock/advance", {"seconds": 30 * HOUR / 1000}
         )
+        refused(advanced, 500, "internal_error")
         same(middle, state(world))
     to = {"to": "2026-11-22T00:00:00Z"}
     # The clock stands at the very instant of the job: it is tried before the request, and not by
@@ -186,7 +181,7 @@ def test_a_request_whose_draft_is_void_is_500_and_nothing_of_it_is_recorded(
 
     with monkeypatch.context() as patched:
         patched.setattr(Work, "commit", meddled)
-        is_a_defect(create(shop, "once"))
+        refused(create(shop, "once"), 500, "internal_error")
     meddle(twin)
     same(state(twin), state(world))
     assert 201 == create(shop, "once").status
@@ -204,18 +199,10 @@ def broken(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "replace", fail)
-        is_a_defect(create(shop, "lost"))
+        refused(create(shop, "lost"), 500, "internal_error")
     assert shop.world.status.is_broken
     yield shop
     serve(shop.inside.app, origin(shop.inside.app))
-
-
-def unavailable(answer: Answer) -> None:
-    """503 in the one shape of every refusal, with what to do."""
-    body = answer.json()
-    assert (503, "sandbox_unavailable") == (answer.status, body.get("code")), answer.body
-    assert ["error", "message", "code", "status", "request_id", "details"] == list(body)
-    assert "POST /_sandbox/reset" in body["message"]
 
 
 def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
@@ -231,7 +218,7 @@ def test_a_broken_world_answers_503_until_it_is_reset(broken: Shop) -> None:
         inside.ask("GET", "/_sandbox/credentials"),
         inside.ask("GET", "/nowhere"),
     ):
-        unavailable(answer)
+        assert "POST /_sandbox/reset" in refused(answer, 503, "sandbox_unavailable")["message"]
     for path in ("health", "ready", "metrics"):  # of the server, and not of this sandbox
         assert 200 == inside.ask("GET", f"/_sandbox/{path}").status
     assert number == world.log.number

@@ -10,8 +10,8 @@ import pytest
 from stub_server.app import create_app
 from stub_server.core import slices
 from stub_server.core.clock import HOUR, iso
+from stub_server.core.slices import Sliced
 from stub_server.engine.tables import query
-from stub_server.server import lists
 from stub_server.server.journal.recordable import chosen
 from stub_server.server.work import Work
 
@@ -35,6 +35,26 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
     found.close()
 
 
+Asked = tuple[str, str, object]
+
+
+def together(inside: Inside, token: str, *asked: Asked) -> tuple[list[Answer], list[str]]:
+    """The answers to requests that are sent at once, and their methods in the order in which they
+    were answered.
+    """
+    answered: list[str] = []
+
+    async def ask(method: str, path: str, body: object) -> Answer:
+        answer = await inside.asking(method, path, body, token)
+        answered.append(method)
+        return answer
+
+    async def all_of_them() -> list[Answer]:
+        return await asyncio.gather(*(ask(*each) for each in asked))
+
+    return inside.run(all_of_them()), answered
+
+
 @pytest.mark.parametrize("path", [BY_NAME, ANY_NAME])
 def test_others_are_served_while_a_long_list_is_searched(inside: Inside, path: str) -> None:
     token = inside.app.server.ready_token(inside.app.sandboxes.default)
@@ -43,19 +63,8 @@ def test_others_are_served_while_a_long_list_is_searched(inside: Inside, path: s
     for number in range(PEOPLE):
         body = customer_body(name=f"Ana {number:02}", metadata={"team": "red"})
         people.append(inside.ask("POST", "/v2/customers", body, token).json()["customer"]["id"])
-    answered = []
-
-    async def ask(method: str, target: str, body: object = None) -> Answer:
-        answer = await inside.asking(method, target, body, token)
-        answered.append(method)
-        return answer
-
-    async def both() -> tuple[Answer, Answer]:
-        return await asyncio.gather(
-            ask("GET", path), ask("PUT", f"/v2/customers/{people[0]}", {"name": "Zoe"})
-        )
-
-    listed, changed = inside.run(both())
+    change = "PUT", f"/v2/customers/{people[0]}", {"name": "Zoe"}
+    (listed, changed), answered = together(inside, token, ("GET", path, None), change)
     assert (200, 200) == (listed.status, changed.status)
     assert ["PUT", "GET"] == answered, "nobody was served before the list had been searched"
     names = sorted(each["name"] for each in listed.json()["customers"])
@@ -75,17 +84,9 @@ def test_others_are_served_while_jobs_events_or_steps_are_listed(inside: Inside,
     inside.ask("POST", "/_sandbox/reset", {"scenario": "default"})
     for number in range(PEOPLE):
         inside.ask("POST", "/v2/customers", customer_body(name=f"Ana {number:02}"), token)
-    answered = []
-
-    async def ask(method: str, target: str) -> Answer:
-        answer = await inside.asking(method, target, None, token)
-        answered.append(method)
-        return answer
-
-    async def both() -> tuple[Answer, Answer]:
-        return await asyncio.gather(ask("GET", f"/_sandbox/{path}"), ask("HEAD", "/v2/plans"))
-
-    listed, _ = inside.run(both())
+    listing = ("GET", f"/_sandbox/{path}", None)
+    other = ("HEAD", "/v2/plans", None)
+    (listed, _), answered = together(inside, token, listing, other)
     assert 200 == listed.status
     assert ["HEAD", "GET"] == answered, "nobody was served before the list had been searched"
 
@@ -97,14 +98,14 @@ def test_events_that_are_read_while_the_sandbox_goes_back_begin_anew(
     raised = {"type": "order.paid"}
     for _ in range(3):
         inside.ask("POST", "/_sandbox/events", raised)
-    search = lists.accepted
+    in_slices = Work.in_slices
 
-    async def accepted(work: Work, *asked: Any) -> list[Any]:
-        monkeypatch.setattr(lists, "accepted", search)
+    async def rewound(work: Work, search: Sliced[Any]) -> Any:
+        monkeypatch.setattr(Work, "in_slices", in_slices)
         await inside.asking("POST", "/_sandbox/rewind", {"to_step": 1})
-        return await search(work, *asked)
+        return await in_slices(work, search)
 
-    monkeypatch.setattr(lists, "accepted", accepted)
+    monkeypatch.setattr(Work, "in_slices", rewound)
     begin = inside.ask("GET", "/_sandbox/events?wait=0").json()
     again = inside.ask("GET", f"/_sandbox/events?after={begin['next']}").json()
     assert again["began_anew"], (begin, again)
@@ -122,7 +123,7 @@ def test_lists_of_one_state_at_several_instants_do_not_mix_them_up(inside: Insid
         return await asyncio.gather(*lists)
 
     inside.run(inside.asking("GET", ANY_NAME, token=token, as_of=instants[0]))
-    assert instants == [answer.headers["x-sandbox-now"] for answer in inside.run(both())]
+    assert instants == [answer.header("x-sandbox-now") for answer in inside.run(both())]
 
 
 def test_others_are_served_while_a_key_of_a_project_lists_customers(inside: Inside) -> None:
@@ -135,16 +136,8 @@ def test_others_are_served_while_a_key_of_a_project_lists_customers(inside: Insi
     for _ in range(PEOPLE):
         assert 201 == inside.ask("POST", "/v2/customers", customer_body(), key).status
     inside.ask("POST", "/v2/customers", customer_body(), token)
-    answered = []
-
-    async def ask(path: str) -> Answer:
-        answer = await inside.asking("GET", path, None, key)
-        answered.append(path)
-        return answer
-
-    async def both() -> tuple[Answer, Answer]:
-        return await asyncio.gather(ask("/v2/customers?limit=1"), ask("/api-keys/info"))
-
-    listed, _ = inside.run(both())
+    listing = ("GET", "/v2/customers?limit=1", None)
+    other = ("HEAD", "/api-keys/info", None)
+    (listed, _), answered = together(inside, key, listing, other)
     assert PEOPLE == listed.json()["pagination"]["total"]
-    assert ["/api-keys/info", "/v2/customers?limit=1"] == answered
+    assert ["HEAD", "GET"] == answered

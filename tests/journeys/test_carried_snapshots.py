@@ -120,12 +120,10 @@ def test_snapshots_that_do_not_fit_are_refused_before_anything_changes(
     imported(control, sealed(file))
     assert used == budget.used
     before = exported(control)
-    with patch.object(entry, "MOST_SNAPSHOT_BYTES", 1_000):
-        answer = control.post("/import", content=sealed(file), headers=HEADERS)
-    assert (422, "too_large") == (answer.status_code, answer.json()["details"][0]["code"])
-    with patch.object(budget, "most", used - 1):
-        answer = control.post("/import", content=sealed(file), headers=HEADERS)
-    assert (422, "too_large") == (answer.status_code, answer.json()["details"][0]["code"])
+    for place, name, most in ((entry, "MOST_SNAPSHOT_BYTES", 1_000), (budget, "most", used - 1)):
+        with patch.object(place, name, most):
+            answer = control.post("/import", content=sealed(file), headers=HEADERS)
+        assert (422, "too_large") == (answer.status_code, answer.json()["details"][0]["code"])
     assert before == exported(control)
     with patch.object(budget, "most", used):
         imported(control, sealed(file))

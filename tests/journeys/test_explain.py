@@ -39,11 +39,6 @@ def changes(found: Json) -> dict[str, Any]:
     return {change["where"]: change["to"] for change in found["nearest"]["changes"]}
 
 
-def at_default(live: Live) -> httpx2.Client:
-    """The controls of the default sandbox, to be closed by the caller."""
-    return httpx2.Client(base_url=f"{live.url}/s/default/_sandbox", verify=NO_TLS, timeout=60)
-
-
 # -- what it says
 
 
@@ -200,7 +195,8 @@ def test_what_was_refused_before_a_sandbox_was_chosen_is_explained_in_the_defaul
     """It holds the refusal. No request is proposed: the sandbox that was meant may be another's."""
     path = f"/s/{shop.sandbox}/v2/plans"
     refusal = httpx2.get(f"{live.url}{path}", headers={"Host": "evil.example.com"}, verify=NO_TLS)
-    with at_default(live) as control:
+    own = f"{live.url}/s/default/_sandbox"
+    with httpx2.Client(base_url=own, verify=NO_TLS, timeout=60) as control:
         assert explanation(control, refusal)["nearest"] is None
 
 

@@ -76,17 +76,12 @@ def fails(shop: Estate, how: str) -> tuple[httpx2.Response, Callable[[], None]]:
         taken = make_customer(shop.api, document=body["document"])
         response = shop.api.post("/v2/customers", json=body, headers=under("later"))
         return response, lambda: move_away(shop, taken)
-    if how == "invalid":
-        sent: Json = {"name": "A"}
-    else:
-        sent = body
     if how == "forbidden":
         with shop.with_scopes("customers:read") as reader:
-            return reader.post("/v2/customers", json=sent, headers=under("later")), lambda: None
-    if how == "malformed":
-        headers = under("later") | {"Content-Type": "application/json"}
-        return shop.api.post("/v2/customers", content=b"{", headers=headers), lambda: None
-    return shop.api.post("/v2/customers", json=sent, headers=under("later")), lambda: None
+            return reader.post("/v2/customers", json=body, headers=under("later")), lambda: None
+    content = {"invalid": b'{"name": "A"}', "malformed": b"{"}[how]
+    headers = under("later") | {"Content-Type": "application/json"}
+    return shop.api.post("/v2/customers", content=content, headers=headers), lambda: None
 
 
 def move_away(shop: Estate, customer: Json) -> None:

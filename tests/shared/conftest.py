@@ -13,6 +13,12 @@ from ..support.wire import Door
 FLAGS = ("--scenario", "empty", "--now", "2026-11-20T14:32:05.123Z")
 
 
+def key_opens(server: Process) -> None:
+    """The key of a server's banner opens the API."""
+    answer = Door(server.port, "", server.fact("API key")).ask("GET", "/v2/customers")
+    assert 200 == answer.status, (answer.body, server.banner)
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """`holder` has the sandbox `team`; `other` forwards to it."""

@@ -4,14 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from time import monotonic, sleep
 
-import httpx2
 import psycopg
 import pytest
 
-from ..support.live import NO_TLS
 from ..support.postgres import Postgres
 from ..support.processes import Process
-from .conftest import FLAGS
+from .conftest import FLAGS, key_opens
 
 pytestmark = pytest.mark.check
 SERVERS = 3
@@ -26,13 +24,7 @@ def _all_serve(postgres: Postgres) -> None:
         with ThreadPoolExecutor(SERVERS) as at_once:
             list(at_once.map(Process.start, servers))
         for server in servers:
-            key = server.fact("API key")
-            answer = httpx2.get(
-                f"{server.url}/v2/customers",
-                headers={"Authorization": f"Bearer {key}"},
-                verify=NO_TLS,
-            )
-            assert 200 == answer.status_code, (answer.text, server.banner)
+            key_opens(server)
         with psycopg.connect(url, autocommit=True) as connection:
             deadline = monotonic() + 10
             while (names := _names(connection)) != ["default"]:  # what the others had begun goes

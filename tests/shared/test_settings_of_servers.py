@@ -2,13 +2,12 @@
 
 from contextlib import ExitStack
 
-import httpx2
 import pytest
 
-from ..support.live import NO_TLS
 from ..support.postgres import Postgres
 from ..support.processes import Process
 from ..support.refusal import says
+from .conftest import key_opens
 
 pytestmark = pytest.mark.check
 NOW = ("--now", "2026-11-20T14:32:05.123Z")
@@ -18,11 +17,7 @@ def _check_key(server: Process) -> None:
     """The key of the banner opens the sandbox, and so does the token of the command
     that it names.
     """
-    key = server.fact("API key")
-    answer = httpx2.get(
-        f"{server.url}/v2/customers", headers={"Authorization": f"Bearer {key}"}, verify=NO_TLS
-    )
-    assert 200 == answer.status_code, (answer.text, server.banner)
+    key_opens(server)
     with server.api() as api:
         assert 200 == api.get("/v2/customers").status_code
 

@@ -4,7 +4,6 @@ where it is kept.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -25,7 +24,6 @@ NAMED = ("https://app.example.com",)
 PUBLIC = replace(FROZEN, host="0.0.0.0", admin_key=ADMIN, cors_origins=NAMED)  # noqa: S104 - a setting: it listens on loopback
 Json = dict[str, Any]
 Answer = httpx2.Response
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Team:
@@ -41,19 +39,15 @@ class Team:
         key: str | None = None,
         *,
         admin: bool = False,
-        body: Json | None = None,
-        content: bytes | None = None,
-        headers: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> Answer:
         """An answer to a request with whatever keys."""
-        headers = dict(headers)
+        headers = dict(headers or {})
         if key is not None:
             headers["X-Sandbox-Control-Key"] = key
         if admin:
             headers["X-Sandbox-Admin-Key"] = ADMIN
-        more: Json = (
-            {"json": body} if body is not None else {} if content is None else {"content": content}
-        )
         return httpx2.request(
             method, self.url + path, headers=headers, verify=NO_TLS, timeout=60, **more
         )
@@ -61,7 +55,7 @@ class Team:
     def made(self, name: str, path: str = "/_sandbox/sandboxes") -> Json:
         """The credentials of a new sandbox."""
         return dict(
-            created(self.ask("POST", path, admin=True, body={"name": name}))["sandbox"][
+            created(self.ask("POST", path, admin=True, json={"name": name}))["sandbox"][
                 "credentials"
             ]
         )
@@ -130,7 +124,7 @@ CLOSED = [
 
 
 def test_of_two_keys_that_of_the_sandbox_counts(team: Team, key: str) -> None:
-    answer = team.ask("POST", "/s/alice/_sandbox/sandboxes", key, admin=True, body={})
+    answer = team.ask("POST", "/s/alice/_sandbox/sandboxes", key, admin=True, json={})
     said = refused(answer, 403, "admin_key_required")["message"]
     assert "Send the admin key as X-Sandbox-Admin-Key instead." in said
 
@@ -139,10 +133,10 @@ def test_of_two_keys_that_of_the_sandbox_counts(team: Team, key: str) -> None:
 def test_it_opens_the_controls_of_its_sandbox(
     team: Team, key: str, method: str, path: str, body: Json | None, status: int
 ) -> None:
-    assert status == team.ask(method, f"/s/alice/_sandbox{path}", key, body=body).status_code
-    refused(team.ask(method, f"/s/alice/_sandbox{path}", body=body), 403, "admin_key_required")
+    assert status == team.ask(method, f"/s/alice/_sandbox{path}", key, json=body).status_code
+    refused(team.ask(method, f"/s/alice/_sandbox{path}", json=body), 403, "admin_key_required")
     refused(
-        team.ask(method, f"/s/alice/_sandbox{path}", key + "0", body=body),
+        team.ask(method, f"/s/alice/_sandbox{path}", key + "0", json=body),
         403,
         "admin_key_required",
     )
@@ -158,12 +152,12 @@ def test_it_opens_the_controls_of_its_sandbox(
 def test_it_opens_nothing_else(
     team: Team, key: str, method: str, path: str, body: Json | None
 ) -> None:
-    refused(team.ask(method, path, key, body=body), 403, "admin_key_required")
+    refused(team.ask(method, path, key, json=body), 403, "admin_key_required")
 
 
 def test_a_reset_keeps_it_and_a_fork_or_another_of_the_name_has_its_own(team: Team) -> None:
     first = team.made("carol")["control_key"]
-    assert 200 == team.ask("POST", "/s/carol/_sandbox/reset", first, body={}).status_code
+    assert 200 == team.ask("POST", "/s/carol/_sandbox/reset", first, json={}).status_code
     file = team.ask("GET", "/s/carol/_sandbox/export", first).content
     done = team.ask("POST", "/s/carol/_sandbox/import", admin=True, content=file, headers=HEADERS)
     assert 200 == done.status_code

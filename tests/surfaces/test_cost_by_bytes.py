@@ -59,30 +59,34 @@ def nested(opened: str, inner: str, closed: str, levels: int = 0) -> Callable[[i
     return made
 
 
+PIECES = {
+    "one letter": "a",
+    "quotes": '"',
+    "slashes": "a/",
+    "dots": "a.",
+    "commas": "a,",
+    "semicolons": "a=b; ",
+    "brackets": "[",
+    "braces": '{"a":',
+    "percent signs": "%",
+    "percent signs, encoded again": "%25",
+    "beginnings of keys": "sk_sandbox_",
+    "beginnings of tokens": "eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a",
+    "secret members of a query": "token=a&",
+    "hyphens and digits": "1-",
+    "words": "when is a ",
+    "accents": "á",
+    "letters with two accents each": "a\u0301\u0316",
+}
+"""Of which a text is made again and again."""
 TEXTS: dict[str, Callable[[int], bytes]] = {
-    "one letter": repeated("a"),
+    **{name: repeated(piece) for name, piece in PIECES.items()},
     "digits": repeated("1", after="x"),
     "marks": repeated("!", after="x"),
     "blanks": repeated(" ", before="x", after="x"),
-    "quotes": repeated('"'),
     "a quote and escaped ones": repeated('\\"', before='"'),
-    "slashes": repeated("a/"),
-    "dots": repeated("a."),
     "at signs": repeated("@", after=" "),
-    "commas": repeated("a,"),
-    "semicolons": repeated("a=b; "),
-    "brackets": repeated("["),
-    "braces": repeated('{"a":'),
     "stars": repeated("a*", after="b"),
-    "percent signs": repeated("%"),
-    "percent signs, encoded again": repeated("%25"),
-    "beginnings of keys": repeated("sk_sandbox_"),
-    "beginnings of tokens": repeated("eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a"),
-    "secret members of a query": repeated("token=a&"),
-    "hyphens and digits": repeated("1-"),
-    "words": repeated("when is a "),
-    "accents": repeated("á"),
-    "letters with two accents each": repeated("a\u0301\u0316"),
     "different words": distinct("w{0},"),
 }
 TOOLS = (
@@ -92,9 +96,18 @@ TOOLS = (
     "brackets without their end",
     "lists in lists with few commas",
 )
+NAMES = {
+    "a long text": "a",
+    "escaped quotes": '\\"',
+    "surrogates": "\\ud83d",
+    "accents": "a\u0301\u0316",
+    "percent signs": "%25",
+    "beginnings of keys": "sk_sandbox_",
+    "beginnings of tokens": "eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a",
+}
+"""Pieces of which a name in a body is made."""
 BODIES: dict[str, Callable[[int], bytes]] = {
-    "a long text": repeated("a", '{"name":"', '"}'),
-    "escaped quotes": repeated('\\"', '{"name":"', '"}'),
+    **{name: repeated(piece, '{"name":"', '"}') for name, piece in NAMES.items()},
     "a text without its end": repeated('\\"', '{"name":"'),
     "only quotes": repeated('"'),
     "a quote and escaped ones": repeated('\\"', before='"'),
@@ -115,16 +128,9 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "a long fraction": repeated("1", '{"amount":0.', "}"),
     "many numbers": repeated("-1.5e3,", "[", "1]"),
     "words of JSON": repeated("true,", "[", "1]"),
-    "surrogates": repeated("\\ud83d", '{"name":"', '"}'),
-    "accents": repeated("a\u0301\u0316", '{"name":"', '"}'),
     "lines": repeated("\n", '{"name":', "1}"),
     "texts on lines": repeated('"\n'),
     "HTML": repeated("<b>&"),
-    "percent signs": repeated("%25", '{"name":"', '"}'),
-    "beginnings of keys": repeated("sk_sandbox_", '{"name":"', '"}'),
-    "beginnings of tokens": repeated(
-        "eyJ0eXAiOiJhdCtqd3QiLCJhbGciOiJIUzI1NiJ9.a", '{"name":"', '"}'
-    ),
     "secret members": repeated('"token":"', "{"),
     "a secret member and escaped quotes": repeated('\\"', '{"token":"'),
     "secret headers": repeated('"name":"authorization","value":"\\"', "[{"),
@@ -215,47 +221,31 @@ def expected_text(door: Door, text: bytes) -> Send:
     return send
 
 
-def page_of_a_request(form: str) -> Prepare:
-    """What shows a refused request with this body; `form` has a place for its id."""
+def page_of(made: Callable[[Door, bytes], object], form: str) -> Prepare:
+    """What shows something that was made with these bytes; `form` has a place for its id."""
 
     def prepare(door: Door, content: bytes) -> Send:
-        ident = door.ask("POST", "/v2/customers", content).header("x-request-id")
+        ident = made(door, content)
         return lambda: shown(door.ask("GET", form.format(ident)))
 
     return prepare
 
 
-def page_of_a_message(form: str) -> Prepare:
-    """What shows a message of an inbox; `form` has a place for its number."""
-
-    def prepare(door: Door, content: bytes) -> Send:
-        number = door.ask("POST", "/_sandbox/inbox/hostile", content).json()["received"]
-        return lambda: shown(door.ask("GET", form.format(number)))
-
-    return prepare
+def request(door: Door, content: bytes) -> str | None:
+    """The id of a refused request with this body."""
+    return door.ask("POST", "/v2/customers", content).header("x-request-id")
 
 
-def page_of_an_answer(form: str) -> Prepare:
-    """What shows a delivery that was answered so; `form` has a place for its id."""
-
-    def prepare(door: Door, content: bytes) -> Send:
-        with receiving() as receiver:
-            receiver.body = content
-            ident = delivery_to(door, receiver.url)
-        return lambda: shown(door.ask("GET", form.format(ident)))
-
-    return prepare
+def message(door: Door, content: bytes) -> int:
+    """The number of a message of an inbox."""
+    return door.ask("POST", "/_sandbox/inbox/hostile", content).json()["received"]
 
 
-def delivery(door: Door, content: bytes) -> Send:
-    """A test delivery to a receiver that answers so."""
-
-    def send() -> None:
-        with receiving() as receiver:
-            receiver.body = content
-            delivery_to(door, receiver.url)
-
-    return send
+def delivery(door: Door, content: bytes) -> str:
+    """The id of a test delivery to a receiver that answers so."""
+    with receiving() as receiver:
+        receiver.body = content
+        return delivery_to(door, receiver.url)
 
 
 def delivery_to(door: Door, url: str) -> str:
@@ -273,13 +263,12 @@ def shown(answer: Answer) -> None:
     assert answer.status == 200, answer.body[:500]
 
 
-def form_field(path: str, name: str, **others: str) -> Prepare:
-    """In a field of a form that a page of the server has made for its visitor."""
+def posted(path: str, filled: Callable[[bytes], str]) -> Prepare:
+    """A form that a page of the server has made for its visitor; `filled` are its fields."""
 
     def prepare(door: Door, text: bytes) -> Send:
         sent, token = visited(door)
-        fields = urlencode({"token": token, "to": "/console/faults", **others})
-        content = f"{fields}&{name}={quote(text)[: len(text)]}".encode()
+        content = f"token={token}&to=/console/faults&{filled(text)}".encode()
         return lambda: door.ask(
             "POST", path, content, headers=sent, media="application/x-www-form-urlencoded"
         )
@@ -287,22 +276,17 @@ def form_field(path: str, name: str, **others: str) -> Prepare:
     return prepare
 
 
+def form_field(path: str, name: str, **others: str) -> Prepare:
+    """In a field of a form."""
+    return posted(path, lambda text: f"{urlencode(others)}&{name}={quote(text)[: len(text)]}")
+
+
 def form_fields(form: str) -> Prepare:
     """Many fields of a form."""
-
-    def prepare(door: Door, text: bytes) -> Send:
-        sent, token = visited(door)
-        fields = "&".join(form.format(n) for n in range(len(text) // (len(form) + 4)))
-        content = f"token={token}&{fields}".encode()
-        return lambda: door.ask(
-            "POST",
-            "/console/faults/make",
-            content,
-            headers=sent,
-            media="application/x-www-form-urlencoded",
-        )
-
-    return prepare
+    return posted(
+        "/console/faults/make",
+        lambda text: "&".join(form.format(n) for n in range(len(text) // (len(form) + 4))),
+    )
 
 
 def visited(door: Door) -> tuple[list[Header], str]:
@@ -341,27 +325,43 @@ LISTS = {  # 18,000 of them, with less than a thousand commas
     "lists in items": repeated("[" * 20 + "]" * 20 + ",", '{"items":[', "1]}"),
     "lists in members": distinct(f'"{{0}}":{"[" * 20 + "]" * 20},', "{", '"z":1}'),
 }
+TARGETS = {
+    "a path of no operation": "/v2/{}",
+    "an id in a path": "/v2/orders/{}",
+    "a name in a path of the control surface": "/_sandbox/snapshots/{}",
+    "the name of a sandbox": "/s/{}/v2/orders",
+    "the name of a page": "/docs/{}",
+    "a path of the guide": "/guide/{}",
+    "a path of the console": "/console/{}",
+    "a path of a payer": "/pay/{}",
+    "a search": "/v2/customers?search={}",
+    "a number in a query": "/v2/orders?minAmount={}",
+    "an instant in a query": "/v2/orders?createdFrom={}",
+    "an unknown name in a query": "/v2/orders?{}=1",
+    "a text that requests contain": "/_sandbox/requests?contains={}",
+    "a pattern of paths": "/_sandbox/requests?path={}",
+    "a pattern of sandboxes": "/_sandbox/sandboxes?name={}",
+    "a search of the guide": "/guide?q={}",
+    "a search of the console": "/console/find?q={}",
+    "a filter of the console": "/console/requests?contains={}",
+    "the text of a QR code": "/_sandbox/qr.svg?code={}",
+}
+"""Where a path or a query has the bytes."""
+POSTED = {
+    "a customer": "/v2/customers",
+    "an order": "/v2/orders/pix",
+    "a webhook": "/v2/webhooks",
+    "a project": "/v2/projects",
+    "a body of no operation": "/v2/nothing",
+    "a fault rule": "/_sandbox/faults",
+    "an event": "/_sandbox/events",
+    "what requests are expected": "/_sandbox/requests/verify",
+    "a message of an inbox": "/_sandbox/inbox/hostile",
+}
+"""Where a body is posted to."""
 PLACES = [
-    Place("a path of no operation", target("/v2/{}"), HEAD, TEXTS),
-    Place("an id in a path", target("/v2/orders/{}"), HEAD, TEXTS),
-    Place("a name in a path of the control surface", target("/_sandbox/snapshots/{}"), HEAD, TEXTS),
-    Place("the name of a sandbox", target("/s/{}/v2/orders"), HEAD, TEXTS),
+    *(Place(name, target(form), HEAD, TEXTS) for name, form in TARGETS.items()),
     Place("the name of an inbox", target("/_sandbox/inbox/{}", "POST"), HEAD, TEXTS),
-    Place("the name of a page", target("/docs/{}"), HEAD, TEXTS),
-    Place("a path of the guide", target("/guide/{}"), HEAD, TEXTS),
-    Place("a path of the console", target("/console/{}"), HEAD, TEXTS),
-    Place("a path of a payer", target("/pay/{}"), HEAD, TEXTS),
-    Place("a search", target("/v2/customers?search={}"), HEAD, TEXTS),
-    Place("a number in a query", target("/v2/orders?minAmount={}"), HEAD, TEXTS),
-    Place("an instant in a query", target("/v2/orders?createdFrom={}"), HEAD, TEXTS),
-    Place("an unknown name in a query", target("/v2/orders?{}=1"), HEAD, TEXTS),
-    Place("a text that requests contain", target("/_sandbox/requests?contains={}"), HEAD, TEXTS),
-    Place("a pattern of paths", target("/_sandbox/requests?path={}"), HEAD, TEXTS),
-    Place("a pattern of sandboxes", target("/_sandbox/sandboxes?name={}"), HEAD, TEXTS),
-    Place("a search of the guide", target("/guide?q={}"), HEAD, TEXTS),
-    Place("a search of the console", target("/console/find?q={}"), HEAD, TEXTS),
-    Place("a filter of the console", target("/console/requests?contains={}"), HEAD, TEXTS),
-    Place("the text of a QR code", target("/_sandbox/qr.svg?code={}"), HEAD, TEXTS),
     Place("members of a query", members("a{}=1"), HEAD, ONE),
     Place("one member again and again", members("page=1"), HEAD, ONE),
     Place("the shortest members", members("a"), HEAD, ONE),
@@ -400,49 +400,46 @@ PLACES = [
     Place("the coding of a body", header("Content-Encoding", "POST"), HEAD, TEXTS),
     Place("a cookie of a page", header("Cookie", path="/console/faults"), HEAD, TEXTS),
     Place("the host of a page", header("X-Forwarded-Host", path="/console/faults"), HEAD, TEXTS),
-    Place("a customer", body("POST", "/v2/customers"), BODY, BODIES),
-    Place("an order", body("POST", "/v2/orders/pix"), BODY, BODIES),
+    *(Place(name, body("POST", path), BODY, BODIES) for name, path in POSTED.items()),
     Place("lists in an order", body("POST", "/v2/orders/pix"), 37_000, LISTS),
-    Place("a webhook", body("POST", "/v2/webhooks"), BODY, BODIES),
-    Place("a project", body("POST", "/v2/projects"), BODY, BODIES),
     Place(
         "words that are not listed",
         body("POST", "/v2/webhooks"),
         33_000,
         {"events": distinct('"subscription.renewal_duee{0}",', '{"events":[', '""]}')},
     ),
-    Place("a body of no operation", body("POST", "/v2/nothing"), BODY, BODIES),
-    Place("a fault rule", body("POST", "/_sandbox/faults"), BODY, BODIES),
-    Place("an event", body("POST", "/_sandbox/events"), BODY, BODIES),
     Place("settings", body("PATCH", "/_sandbox/settings"), BODY, BODIES),
-    Place("what requests are expected", body("POST", "/_sandbox/requests/verify"), BODY, BODIES),
     Place("a text that is expected of a request", expected_text, BODY // 7, TEXTS),
-    Place("a message of an inbox", body("POST", "/_sandbox/inbox/hostile"), BODY, BODIES),
     Place("a line of a file", import_line, BODY, BODIES),
-    Place("the answer of a receiver", delivery, BODY, BODIES),
-    Place("the page of a request", page_of_a_request("/console/requests/{}"), KEPT, BODIES),
-    Place("a request of the journal", page_of_a_request("/_sandbox/requests/{}"), KEPT, BODIES),
+    Place(
+        "the answer of a receiver",
+        lambda door, content: lambda: delivery(door, content),
+        BODY,
+        BODIES,
+    ),
+    Place("the page of a request", page_of(request, "/console/requests/{}"), KEPT, BODIES),
+    Place("a request of the journal", page_of(request, "/_sandbox/requests/{}"), KEPT, BODIES),
     Place(
         "lists in a request of the journal",
-        page_of_a_request("/_sandbox/requests/{}"),
+        page_of(request, "/_sandbox/requests/{}"),
         37_000,
         LISTS,
     ),
     Place(
         "the body of a request",
-        page_of_a_request("/console/whole/_sandbox/requests/{}"),
+        page_of(request, "/console/whole/_sandbox/requests/{}"),
         KEPT,
         BODIES,
     ),
-    Place("the page of a message", page_of_a_message("/console/inboxes/hostile/{}"), BODY, BODIES),
+    Place("the page of a message", page_of(message, "/console/inboxes/hostile/{}"), BODY, BODIES),
     Place(
         "the page of an inbox",
-        page_of_a_message("/console/inboxes/hostile?page=1&x={}"),
+        page_of(message, "/console/inboxes/hostile?page=1&x={}"),
         BODY,
         BODIES,
     ),
     Place(
-        "the page of a delivery", page_of_an_answer("/console/webhooks/deliveries/{}"), BODY, BODIES
+        "the page of a delivery", page_of(delivery, "/console/webhooks/deliveries/{}"), BODY, BODIES
     ),
     Place("a query of a tool", call_of_a_tool, BODY, {name: BODIES[name] for name in TOOLS}),
     Place("a rule in a form", form_field("/console/try/createFault", "body"), FORM, BODIES),

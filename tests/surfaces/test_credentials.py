@@ -1,6 +1,5 @@
 """Who is let in: the challenges of 401 and 403, tokens that are not ours, and scopes one short."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -49,8 +48,6 @@ def test_an_address_that_is_not_allowed_is_named_with_how_to_try_another(
         door.ask("GET", "/v2/orders?limit=1", token=made, headers=claimed), 403, "ip_not_allowed"
     )["message"]
     assert says(told, seen, "allowed_ips", "X-Sandbox-Client-IP")
-    tried = [("X-Sandbox-Client-IP", "203.0.113.7")]
-    assert door.ask("GET", "/v2/orders?limit=1", token=made, headers=tried).status == 200
 
 
 def tampered(token: str) -> str:
@@ -59,39 +56,41 @@ def tampered(token: str) -> str:
     return ".".join((head, forge.unsigned().split(".")[1], signature))
 
 
-FORGED: dict[str, Callable[[str], str]] = {
-    "words": lambda t: "abc",
-    "many words": lambda t: "a b c",
-    "two parts": lambda t: "eyJhbGciOiJIUzI1NiJ9.e30",
-    "dots": lambda t: "ey..",
-    "not base64": lambda t: "ey!.ey!.x",
-    "no JSON": lambda t: "eyAAAA.eyAAAA.AAAA",
-    "not ASCII": lambda t: "eyJ\xff.\xfe.\xfd",
-    "very long": lambda t: "eyJ" + "a" * 30_000,
-    "tampered": tampered,
-    "cut signature": lambda t: t[:-4],
-    "no signature": lambda t: t.rpartition(".")[0] + ".",
-    "alg none": lambda t: forge.unsigned(),
-    "alg None": lambda t: forge.unsigned("None"),
-    "alg HS256 without signature": lambda t: forge.unsigned("HS256"),
-    "another secret": lambda t: forge.signed_otherwise(b"another secret of thirty-two bytes"),
-    "an empty-ish secret": lambda t: forge.signed_otherwise(b"\0" * 32),
-    "RS256": lambda t: forge.signed_rs256(),
-    "encrypted": lambda t: "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..a.b.c",
-    "unknown private key": lambda t: "sk_sandbox_" + "0" * 40,
-    "unknown public key": lambda t: "pk_sandbox_" + "0" * 24,
-    "key prefix": lambda t: "sk_",
-}
+def forged(token: str) -> dict[str, str]:
+    """Tokens that are not ours, made from one that is."""
+    return {
+        "words": "abc",
+        "many words": "a b c",
+        "two parts": "eyJhbGciOiJIUzI1NiJ9.e30",
+        "dots": "ey..",
+        "not base64": "ey!.ey!.x",
+        "no JSON": "eyAAAA.eyAAAA.AAAA",
+        "not ASCII": "eyJ\xff.\xfe.\xfd",
+        "very long": "eyJ" + "a" * 30_000,
+        "tampered": tampered(token),
+        "cut signature": token[:-4],
+        "no signature": token.rpartition(".")[0] + ".",
+        "alg none": forge.unsigned(),
+        "alg None": forge.unsigned("None"),
+        "alg HS256 without signature": forge.unsigned("HS256"),
+        "another secret": forge.signed_otherwise(b"another secret of thirty-two bytes"),
+        "an empty-ish secret": forge.signed_otherwise(b"\0" * 32),
+        "RS256": forge.signed_rs256(),
+        "encrypted": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..a.b.c",
+        "unknown private key": "sk_sandbox_" + "0" * 40,
+        "unknown public key": "pk_sandbox_" + "0" * 24,
+        "key prefix": "sk_",
+    }
 
 
-@pytest.mark.parametrize("what", FORGED)
-def test_a_token_that_is_not_ours_is_401(door: Door, what: str) -> None:
-    answer = door.ask("GET", "/v2/customers", token=FORGED[what](door.token))
-    body = refused(answer, 401, "invalid_token")
-    assert (
-        answer.header("www-authenticate")
-        == f'{REALM}, error="invalid_token", error_description="{body["message"]}"'
-    )
+def test_a_token_that_is_not_ours_is_401(door: Door) -> None:
+    for what, token in forged(door.token).items():
+        answer = door.ask("GET", "/v2/customers", token=token)
+        body = refused(answer, 401, "invalid_token")
+        assert (
+            answer.header("www-authenticate")
+            == f'{REALM}, error="invalid_token", error_description="{body["message"]}"'
+        ), what
 
 
 @pytest.mark.promise("journal")

@@ -5,7 +5,6 @@ import socket
 import time
 from typing import Any
 
-import httpx2
 import pytest
 
 from stub_server.domain.deliveries import Delivery
@@ -15,7 +14,7 @@ from stub_server.engine.step import SandboxSettings
 from stub_server.settings import Settings
 
 from ..support import forge
-from ..support.live import NO_TLS, Live
+from ..support.live import Live
 from ..support.receiver import Receiver
 from ..support.refusal import refused
 from ..support.wire import Answer, Door, Header
@@ -26,18 +25,9 @@ SECRET = "do-not-show-me"
 NOTHING: Any = None
 
 
-def token(live: Live, door: Door, *scopes: str) -> str:
-    """A JWT of the door's sandbox with these scopes alone."""
-    body = {"scopes": list(scopes)}
-    made = httpx2.post(
-        f"{live.url}{door.prefix}/_sandbox/tokens", json=body, verify=NO_TLS, timeout=30
-    ).json()
-    return str(made["token"])
-
-
-def post(door: Door, path: str, body: Any, *headers: Header, token: str = "") -> Answer:
+def post(door: Door, path: str, body: Any, *headers: Header) -> Answer:
     """A POST with a JSON body."""
-    return door.ask("POST", path, json.dumps(body).encode(), headers=headers, token=token)
+    return door.ask("POST", path, json.dumps(body).encode(), headers=headers)
 
 
 def webhook(door: Door, url: str, **more: Any) -> str:

@@ -27,12 +27,6 @@ def test_every_answer_has_the_time_of_its_sandbox(
     assert parse_iso(api.get("/v2/customers").headers[NAME]) == (FROZEN.now or 0) + 3 * DAY
 
 
-def test_the_past_has_its_own_time(api: httpx2.Client, control: httpx2.Client) -> None:
-    control.post("/clock/advance", json={"days": 3})
-    then = iso((FROZEN.now or 0) + DAY)
-    assert api.get("/v2/customers", headers={"X-Sandbox-As-Of": then}).headers[NAME] == then
-
-
 def test_a_saved_reply_comes_with_the_time_of_today(
     api: httpx2.Client, control: httpx2.Client, credentials: dict[str, dict[str, str]]
 ) -> None:

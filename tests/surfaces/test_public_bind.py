@@ -162,6 +162,7 @@ def test_the_start_says_what_a_public_bind_opens_and_what_stays_closed(
     serve: Serve, settings: dict[str, Any], opens: bool, closed: bool, public: dict[str, Any]
 ) -> None:
     text = told_at_start(serve(**public, **settings, scenario="empty"))
+    assert "public, because of --" in " ".join(text.split())
     where = public.get("allow_hosts", [*public.values()])[0]
     said = (
         f"--auth lenient on {where}: everybody who can call this address can read and change every"

@@ -71,7 +71,7 @@ def issue_token(work: Work, body: Body) -> Body:
         advice = "POST /_sandbox/reset leaves only the seeded one."
         raise Conflict.at("merchant_id", message, "too_many_merchants", advice=advice)
     store = work.sandbox.store_of(merchant_id)
-    work.work_for(store)
+    work.store = store
     work.draft.open_store()
     scopes = sorted(body.get("scopes", ["*"]))
     seconds = body.get("expires_in", 3600)
@@ -111,7 +111,7 @@ async def reset_sandbox(work: Work, body: Body) -> Body:
     beginning = checked_beginning(work, body)
     async with own_turn(work) as entry:
         sandbox = await work.sandboxes.reset(entry.sandbox.name, beginning)
-    work.move_to(sandbox)
+    work.sandbox = sandbox
     return {
         "status": "ok",
         "scenario": sandbox.origin.scenario,

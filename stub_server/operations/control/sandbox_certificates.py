@@ -61,7 +61,7 @@ def _webhook(work: Work, body: Body) -> Row:
     for store in work.sandbox.stores.values():
         for row in store.webhooks.all_rows():
             if row["url"] == url:
-                work.work_for(store)
+                work.store = store
                 return row
     advice = "POST /v2/webhooks registers it. Or give its signing_key."
     raise Conflict.at(

@@ -119,7 +119,7 @@ async def list_timers(work: Work, query: Body) -> Reply:
             return store.orders.is_in(timer.subject, "status", payable)
         return True
 
-    found = await lists.accepted(work, list(work.sandbox.timers.live.values()), would_change)
+    found = await work.in_slices(filtered(list(work.sandbox.timers.live.values()), would_change))
     found = await work.in_slices(_in_order(found))
     return lists.listed_here("timers", found, query, partial(_shown, work))
 

@@ -8,6 +8,7 @@ import orjson
 
 from ...core.problem import Conflict
 from ...core.record import Body, Record
+from ...core.slices import filtered
 from ...domain.webhooks import listens
 from ...engine import samples
 from ...engine.lists import Event
@@ -40,7 +41,7 @@ async def _asked_for(work: Work, events: Iterable[Event], query: Body) -> list[E
             return False
         return query.get("id", event.id) == event.id and listens(types, event.type)
 
-    return await lists.accepted(work, list(events), is_asked_for)
+    return await work.in_slices(filtered(list(events), is_asked_for))
 
 
 def _page(events: list[Event], rest: Body) -> Reply:
@@ -91,7 +92,7 @@ def _subject(work: Work, body: Body, entry: Body) -> Record | None:
         table = samples.table_of(store, entry)
         record = None if table is None else table.find(ident.lower())
         if record is not None:
-            work.work_for(store)
+            work.store = store
             return record
     message = f"No record of this sandbox that {body['type']} is about has this resource_id."
     raise Conflict.at("resource_id", message, "reference_not_found")

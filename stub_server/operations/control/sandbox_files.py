@@ -99,7 +99,7 @@ async def import_sandbox(work: Work, query: Body) -> Body:
     except BadFile as error:
         details = [_detail(error, reason) for reason in error.reasons]
         raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
-    work.move_to(entry.sandbox)
+    work.sandbox = entry.sandbox
     return {"sandbox": shown(work, entry), "replaced": replaced}
 
 

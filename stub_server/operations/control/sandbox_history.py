@@ -6,6 +6,7 @@ from itertools import islice
 from ...core.clock import parse_iso
 from ...core.problem import NotFound
 from ...core.record import Body
+from ...core.slices import filtered
 from ...engine.history import check_kept, state_at, step_at, step_before
 from ...engine.scheduler import check_not_advancing
 from ...engine.step import Step
@@ -19,7 +20,7 @@ from ...server.work import Work
 async def list_steps(work: Work, query: Body) -> Reply:
     log = work.sandbox.log
     since = islice(reversed(log), max(0, log.number - query.get("since", 0)))
-    found = await lists.accepted(work, list(since), partial(_matches, query=query))
+    found = await work.in_slices(filtered(list(since), partial(_matches, query=query)))
     return lists.listed_here("steps", found, query, shown_step)
 
 

@@ -12,7 +12,6 @@ from ...server.journal.expectations import Expectation
 from ...server.reply import Reply, Streamed
 from ...server.request import CONTROL, LARGEST_BODY
 from ...server.work import Work
-from ...version import __version__
 
 
 async def _chosen(work: Work, query: Body) -> list[Trace]:
@@ -50,7 +49,7 @@ async def get_request(work: Work, ident: str) -> Reply:
 async def get_requests_har(work: Work, query: Body) -> Reply:
     found = await _chosen(work, query)
     url = work.server.settings.url + work.prefix
-    return Streamed(archive(found, url, __version__), b"application/har+json")
+    return Streamed(archive(found, url), b"application/har+json")
 
 
 async def verify_requests(work: Work, body: Body) -> Reply:

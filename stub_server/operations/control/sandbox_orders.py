@@ -114,7 +114,7 @@ def _with_code(work: Work, code: str) -> Row:
                 continue
             row = table.parse(table.rows[key])
             if row["last_transaction"].get("qr_code") == code:  # and not a text of a buyer
-                work.work_for(store)
+                work.store = store
                 return row
     raise NotFound("No order of this sandbox shows this PIX code.")
 

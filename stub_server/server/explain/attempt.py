@@ -58,6 +58,7 @@ TABLES = {
     "customerId": "customers",
     "subscriptionId": "subscriptions",
     "apiKeyId": "api_keys",
+    "publicKey": "api_keys",
     "webhookId": "webhooks",
     "logId": "webhook_logs",
 }
@@ -70,7 +71,6 @@ class Attempt:
 
     `request` has `method`, `path`, `query`, `header` and `body`, JSON or the bytes that are none;
     it begins as it was sent. `reasons` say why a place such as `body.customer.name` was changed.
-    `rules` are the contract's by error code.
     """
 
     def __init__(
@@ -86,7 +86,6 @@ class Attempt:
         self.mender, self.routing, self.refusal = mender, routing, refusal
         self.server, self.sandbox, self.trace = server, sandbox, trace
         self.document = mender.document
-        self.rules = self.document.schema("ErrorCode").get("x-rules", {})
         self.request = self.sent(KEPT_HEADERS)
         self.reasons = {f"header.{name}": why for name, why in DROPPED_HEADERS.items()}
         self.reasons["body"] = (
@@ -173,8 +172,9 @@ class Attempt:
         headers = {name.lower(): value for name, value in request["header"].items()}
         headers["authorization"] = f"Bearer {self._token}"
         body = request.get("body", b"")
-        raw = body if isinstance(body, bytes) else orjson.dumps(body)
-        return Question(request["method"], request["path"], text, headers, raw)
+        if not isinstance(body, bytes):
+            body = orjson.dumps(body)
+        return Question(request["method"], request["path"], text, headers, body)
 
     def call_first(self, name: str, ident: str, **body: Any) -> None:
         """Make a call about one record before the request, because of what refuses it."""

@@ -17,7 +17,7 @@ from ...core.text import shortened
 from ...engine.kept import Trace
 from ...engine.sandbox import Sandbox
 from ..curl import command
-from ..journal.entries import body_of, brief, is_cut
+from ..journal.entries import brief, is_cut, shown_body
 from ..layers.routing import Application, Routing
 from ..layers.validation import WIDEST
 from ..request import CONTROL
@@ -58,7 +58,6 @@ class Explainer:
     def __init__(self, mender: Mender, app: Callable[[], Application]) -> None:
         """`app` returns the application; it is complete when the first request has come."""
         self._mender, self._app, self._turn = mender, app, asyncio.Lock()
-        self._rules = mender.document.schema("ErrorCode").get("x-rules", {})
 
     async def explain(self, server: Server, sandbox: Sandbox, trace: Trace) -> Body | None:
         """The explanation of a refusal in the journal; None for a request that was accepted."""
@@ -75,7 +74,7 @@ class Explainer:
         Of a request to the control surface it has the rule alone.
         """
         code, answer = trace.code or "", object_in(trace.answer)
-        rule = self._rules.get(code, _UNKNOWN)
+        rule = self._mender.rules.get(code, _UNKNOWN)
         text = str(answer.get("message") or f"The request was refused with {code}. {rule['text']}")
         found: Body = dict.fromkeys(("summary", "kind", "contract", "rule", "state", "nearest"))
         found |= {"summary": text, "kind": rule["kind"]}
@@ -89,8 +88,8 @@ class Explainer:
             layers = self._app().middleware_stack or ()
             (routing,) = [layer for layer in layers if isinstance(layer, Routing)]
             refusal = Refusal(text, code=code, details=details)
-            s = Attempt(self._mender, routing, server, sandbox, trace, refusal=refusal)
-            await _look_into(s, found)
+            attempt = Attempt(self._mender, routing, server, sandbox, trace, refusal=refusal)
+            await _look_into(attempt, found)
         if found["kind"] != CONTRACT:
             found["rule"] = {"name": code, "text": rule["text"]}
         return found
@@ -120,7 +119,7 @@ def _may_be_repaired(s: Attempt) -> bool:
     """Whether a nearest request is looked for: one whose target is stored whole."""
     if is_cut(s.trace) or not is_small(s.trace.body or b""):
         return False
-    rule = s.rules.get(s.refusal.code, _UNKNOWN)
+    rule = s.mender.rules.get(s.refusal.code, _UNKNOWN)
     return bool(rule.get("has_nearest", True) or s.trace.simulated)
 
 
@@ -147,7 +146,7 @@ def _shown(s: Attempt, found: Body) -> Body | None:
     for call, why in (*s.before, (s.question(s.request), "")):
         commands.append(command(*call[:5], base_url=base_url, has_admin_key=False) or "")
         headers = without({**call.headers}, "authorization")
-        shown = call._asdict() | {"headers": headers, "body": body_of(call.body)}
+        shown = call._asdict() | {"headers": headers, "body": shown_body(call.body)}
         calls.append(without(shown, "is_internal"))
         if why:
             text = f"{call.method} {call.path} {call.body.decode()}".rstrip()
@@ -182,8 +181,7 @@ def _excerpt(s: Attempt, refusal: Refusal) -> Body | None:
     pointer = _pointer(s, refusal)
     if pointer is None:
         return None
-    node = located(s.document, pointer)[1]
-    text = orjson.dumps(node, option=orjson.OPT_NON_STR_KEYS).decode()
+    text = orjson.dumps(located(s.document, pointer)[1], option=orjson.OPT_NON_STR_KEYS).decode()
     return {"pointer": pointer, "excerpt": shortened(text, _LONGEST_EXCERPT)}
 
 
@@ -192,7 +190,7 @@ def _pointer(s: Attempt, refusal: Refusal) -> str | None:
     document, operation = s.document, s.operations.get(s.called_method)
     if operation is None:
         return None
-    part = s.rules.get(refusal.code, {}).get("part")
+    part = s.mender.rules.get(refusal.code, {}).get("part")
     if part in operation.raw:
         return below("#", *operation.at, part)
     if part in document.raw:

@@ -21,7 +21,6 @@ from ...core.text import nearest
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
 
-NO = ("false", "0", "no")
 _LONGEST = 100_000  # characters of a text that are looked at
 _UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 _STEP = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
@@ -33,6 +32,8 @@ class Mender:
     def __init__(self, document: Document, schemas: Schemas) -> None:
         self.document, self.resolve, self._schemas = document, document.resolve, schemas
         self._compiled: dict[bytes, Validator] = {}
+        self.rules: Body = document.schema("ErrorCode").get("x-rules", {})
+        """The contract's rules by error code."""
 
     def accepts(self, schema: Json, value: Any) -> bool:
         """Whether a value is valid by a schema of the contract."""
@@ -115,7 +116,7 @@ def like(schema: Json, value: Any, now: str) -> Iterator[Any]:
     if "enum" in schema:
         yield nearest(text, list(map(str, schema["enum"]))) or ABSENT
     elif kind == "boolean":
-        yield text.strip().lower() not in NO
+        yield text.strip().lower() not in ("false", "0", "no")
     elif kind in ("integer", "number"):
         yield from _numbers(schema, text)
     elif kind == "string" and type(value) in (str, int, float):

@@ -30,9 +30,14 @@ def state_behind(s: Attempt, code: str) -> Body | None:
     """The state behind a refusal, as it is shown; None where no record's state is behind it."""
     if code == "method_not_allowed":
         moves = sorted((method, operation.id) for method, operation in s.operations.items())
-        methods = [method for method, _ in moves]
-        path, method = s.request["path"], s.request["method"]
-        found: State | None = State("Operation", path, "method", method, methods, moves)
+        found: State | None = State(
+            "Operation",
+            s.request["path"],
+            "method",
+            s.request["method"],
+            [method for method, _ in moves],
+            moves,
+        )
     elif code in ("not_found", "merchant_not_found"):
         found = _similar_records(s)
     else:
@@ -48,7 +53,7 @@ def needed(s: Attempt, code: str) -> State | None:
     """What a rule asks of a record; None where it asks nothing, or there is no such record."""
     if code == "invalid_state_transition":
         return _before_the_move(s)
-    rule = s.rules.get(code, {}).get("of")
+    rule = s.mender.rules.get(code, {}).get("of")
     row = None if rule is None else _record_of(s, rule["resource"])
     if row is None:
         return None
@@ -88,18 +93,22 @@ def _before_the_move(s: Attempt) -> State | None:
     lifecycle, wanted = s.copy.rules.lifecycles.get(s.resource or ""), s.members.get("status")
     if lifecycle is None or s.target is None:
         return None
-    moves = [move for move in lifecycle.moves if s.operation.id in move.by]
-    values = [move.from_ for move in moves if wanted in (None, move.to)] or [str(wanted)]
-    return _state_of(lifecycle.resource, s.target, lifecycle.field, values, lifecycle)
+    values = [
+        move.from_
+        for move in lifecycle.moves
+        if s.operation.id in move.by and wanted in (None, move.to)
+    ]
+    return _state_of(
+        lifecycle.resource, s.target, lifecycle.field, values or [str(wanted)], lifecycle
+    )
 
 
 def _similar_records(s: Attempt) -> State | None:
     """The record that the path nearly names, else the newest ones."""
-    table, resource, field = s.table, s.resource, "id"
-    if "publicKey" in s.values:
-        table, resource, field = "api_keys", "ApiKey", "public_key"
+    table, resource = s.table, s.resource
     if table is None or resource is None:
         return None
+    field = "public_key" if "publicKey" in s.values else "id"
     ident = next(iter(s.values.values()))
     rows = [row for row in s.newest(table) if field == "id" or row.public["is_active"]]
     known = [row.public[field] for row in rows]

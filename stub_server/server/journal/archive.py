@@ -17,18 +17,19 @@ from ...core.record import Body
 from ...core.slices import SLICE
 from ...core.text import SAFE_IN_PATHS
 from ...engine.kept import Trace
+from ...version import __version__
 from .entries import plain
 
 Headers = Sequence[tuple[str, str]]
 
 
-async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGenerator[bytes, None]:
+async def archive(traces: list[Trace], base_url: str) -> AsyncGenerator[bytes, None]:
     """The archive in pieces; others are served between them. `traces` are newest first.
 
     `base_url` is the address of the sandbox. Times are the machine's, as the clock of a sandbox may
     be frozen.
     """
-    head = {"version": "1.2", "creator": {"name": "stub-server", "version": version}}
+    head = {"version": "1.2", "creator": {"name": "stub-server", "version": __version__}}
     yield b'{"log":' + orjson.dumps(head)[:-1] + b',"entries":['
     until = perf_counter() + SLICE
     while traces:
@@ -42,11 +43,16 @@ async def archive(traces: list[Trace], base_url: str, version: str) -> AsyncGene
 
 
 def _entry(trace: Trace, base_url: str) -> Body:
-    query = trace.query.decode("latin-1")
-    path = quote(plain(trace.path), safe=SAFE_IN_PATHS)
+    url = base_url + quote(plain(trace.path), safe=SAFE_IN_PATHS)
     return {
         **entry(
-            (trace.method, base_url + path, query, trace.headers, trace.body or b""),
+            (
+                trace.method,
+                url,
+                trace.query.decode("latin-1"),
+                trace.headers,
+                trace.body or b"",
+            ),
             (trace.status, trace.answer_headers, trace.answer or b""),
             iso(trace.received),
             trace.micros / 1000,
@@ -93,20 +99,25 @@ def _request(method: str, url: str, query: str, headers: Headers, body: bytes) -
         "bodySize": len(body),
     }
     if body:
-        text = body.decode("utf-8", "replace")
-        found["postData"] = {"mimeType": _named(headers, "content-type"), "text": text}
+        found["postData"] = {
+            "mimeType": _named(headers, "content-type"),
+            "text": body.decode("utf-8", "replace"),
+        }
     return found
 
 
 def _response(status: int, headers: Headers, body: bytes) -> Body:
-    content = {"size": len(body), "mimeType": _named(headers, "content-type"), **_content(body)}
     return {
         "status": status,
         "statusText": responses.get(status, ""),
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _pairs(headers),
-        "content": content,
+        "content": {
+            "size": len(body),
+            "mimeType": _named(headers, "content-type"),
+            **_content(body),
+        },
         "redirectURL": _named(headers, "location") if 300 <= status < 400 else "",
         "headersSize": -1,
         "bodySize": len(body),

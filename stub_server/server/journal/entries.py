@@ -52,8 +52,8 @@ def whole(trace: Trace, explanation: Body | None, command: str | None) -> Body:
     stages[-1]["outcome"] = _outcome(trace)
     return {
         **row(trace),
-        "request": {"headers": joined(trace.headers), "body": _shown(trace.body)},
-        "response": {"headers": joined(trace.answer_headers), "body": _shown(trace.answer)},
+        "request": {"headers": joined(trace.headers), "body": shown_body(trace.body)},
+        "response": {"headers": joined(trace.answer_headers), "body": shown_body(trace.answer)},
         "trace": stages,
         "step_before": trace.before,
         "events": list(trace.events),
@@ -76,7 +76,7 @@ def _outcome(trace: Trace) -> str:
     return "replayed" if "idempotent-replayed" in dict(trace.answer_headers) else "passed"
 
 
-def _shown(body: bytes | None) -> Any:
+def shown_body(body: bytes | None) -> Any:
     """The JSON of a body, which may be 16 MB, else the body as text; None without a body."""
     if not body:
         return None
@@ -92,11 +92,9 @@ def body_of(body: bytes | None) -> Any:
     if not body:
         return None
     try:
-        value = orjson.loads(body)
-        orjson.dumps([[[[[[value]]]]]])  # nested no deeper than can be shown
-    except (ValueError, TypeError):
+        return orjson.loads(body)
+    except ValueError:
         return body.decode("utf-8", "replace")
-    return value
 
 
 def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -120,9 +118,7 @@ def brief(value: Any) -> Any:
         text = orjson.dumps(value).decode()
     except TypeError:  # nested too deep to be written
         return "…"
-    if len(text) <= _LONGEST:
-        return value
-    return shortened(text, _LONGEST)
+    return value if len(text) <= _LONGEST else shortened(text, _LONGEST)
 
 
 def curl(server: Server, sandbox: Sandbox, trace: Trace) -> str | None:
@@ -180,13 +176,12 @@ def has_status(wanted: str, status: int) -> bool:
 
 def _parts(trace: Trace) -> tuple[bytes, ...]:
     """The request line and the bodies, in which a text is searched."""
-    path = trace.path.encode("utf-8", "replace")
-    return path, trace.query, trace.body or b"", trace.answer or b""
-
-
-def _named(trace: Trace, name: str) -> bool:
-    """Whether the caller of a request may be called so in a query."""
-    return name in (caller_of(trace, "kind", "key_id", "subject", "merchant_id") or {}).values()
+    return (
+        trace.path.encode("utf-8", "replace"),
+        trace.query,
+        trace.body or b"",
+        trace.answer or b"",
+    )
 
 
 _CHECKS: Mapping[str, Callable[[Trace, Any], bool]] = {
@@ -195,7 +190,9 @@ _CHECKS: Mapping[str, Callable[[Trace, Any], bool]] = {
     "code": lambda trace, wanted: trace.code == wanted,
     "status": lambda trace, wanted: has_status(wanted, trace.status),
     "path": lambda trace, wanted: glob(wanted, trace.path),
-    "caller": _named,
+    "caller": lambda trace, wanted: (
+        wanted in (caller_of(trace, "kind", "key_id", "subject", "merchant_id") or {}).values()
+    ),
     "contains": lambda trace, wanted: any(wanted.encode() in part for part in _parts(trace)),
     "control": lambda trace, wanted: wanted or not trace.path.startswith(CONTROL),
     "commands": lambda trace, wanted: wanted or not trace.by_command,

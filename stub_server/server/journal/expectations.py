@@ -29,7 +29,6 @@ _METHODS = tuple(method.value for method in HTTPMethod)
 _OF_TARGET = ("operationId", "method", "path")
 _LONGEST_NAME = 100  # characters of what was asked for
 _PARAMETER = re.compile(r"\{[^{}]*\}")
-_PATHS = ("$.", "$[")  # how a name of a member begins that was intended as a path
 
 
 class Expectation:
@@ -46,8 +45,9 @@ class Expectation:
         if "method" in self._request:
             self._request["method"] = self._request["method"].upper()
         if "header" in self._request:
-            headers = self._request["header"].items()
-            self._request["header"] = {name.lower(): wanted for name, wanted in headers}
+            self._request["header"] = {
+                name.lower(): wanted for name, wanted in self._request["header"].items()
+            }
         looks_at_control = self._request.get("path", "").startswith(CONTROL)
         operation = self._request.get("operationId", "")
         if not _matches_any(operation, documents[""].operations):
@@ -110,8 +110,10 @@ class Expectation:
         could match.
         """
         names = list(chain.from_iterable(each.operations for each in self._documents.values()))
-        kinds = ("operationId", "operation", names), ("method", "method of HTTP", _METHODS)
-        for name, what, known in kinds:
+        for name, what, known in (
+            ("operationId", "operation", names),
+            ("method", "method of HTTP", _METHODS),
+        ):
             asked = self._request.get(name)
             if asked is not None and not _matches_any(asked, known):
                 yield plain(
@@ -131,7 +133,7 @@ class Expectation:
         if code is not None and not _matches_any(code, codes):
             yield "unknown_code"
         for body in (request.get("body"), self._response.get("body")):
-            if isinstance(body, dict) and any(name.startswith(_PATHS) for name in body):
+            if isinstance(body, dict) and any(name.startswith(("$.", "$[")) for name in body):
                 yield "path_as_name"
                 return
 
@@ -140,7 +142,7 @@ class Expectation:
         found = set()
         for base, document in self._documents.items():
             for operation in document.operations.values():
-                if path == "*" or _may_be(path, base + operation.path):
+                if _may_be(path, base + operation.path):
                     found |= {operation.method, "OPTIONS"}  # which every path answers
         if "GET" in found:
             found.add("HEAD")
@@ -155,16 +157,20 @@ def _matches_any(pattern: str, known: Iterable[str]) -> bool:
 def _check_size(body: Body) -> None:
     """Raises Invalid for what would delay others: very many values, or much text with wildcards."""
     if has_more_values(body, MOST_VALUES):
-        message = f"At most {MOST_VALUES} values can be expected."
-        raise Invalid.at("request", message, violation="max")
+        raise Invalid.at(
+            "request", f"At most {MOST_VALUES} values can be expected.", violation="max"
+        )
     size = 0
     for _, node in nodes(body):
         for value in node.values() if isinstance(node, dict) else node:
             if isinstance(value, str) and is_glob(value):
                 size += len(value)
     if size > MOST_GLOBS:
-        message = f"The globs have at most {MOST_GLOBS} characters together."
-        raise Invalid.at("request", message, violation="max")
+        raise Invalid.at(
+            "request",
+            f"The globs have at most {MOST_GLOBS} characters together.",
+            violation="max",
+        )
 
 
 def _body(wanted: Body, body: bytes | None) -> Body:

@@ -5,16 +5,12 @@ a line of it.
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
-from ...core.problem import Conflict
 from ...core.record import Body, object_in
 from ...engine.history import not_stored
 from ...engine.kept import Log, Trace
 from ...engine.sandbox import Sandbox
 from ...storage.exports import AS_THEY_ARE, MESSAGES
 from .entries import caller_of, is_known, plain
-
-_REPLACING = ("resetSandbox", "importSandbox")
-"""They replace the sandbox: its log has nothing before them."""
 
 
 def named(trace: Trace) -> str:
@@ -71,16 +67,21 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
     Conflict where there are none but those.
     """
     if not sandbox.journal.keeps_bodies:
-        raise _not_recordable(
-            "The journal of this server stores no bodies (--journal 0), so nothing can be recorded."
+        raise not_stored(
+            "The journal of this server stores no bodies (--journal 0), so nothing can be"
+            " recorded.",
+            "requests",
+            "query",
         )
     ordered = _of_this_state(sandbox.journal)
     found = _since(ordered, _oldest_state(sandbox.log))
     found = found[recording_start(found) :]
     if ordered and not found:
-        raise _not_recordable(
+        raise not_stored(
             "The state before the stored requests is no longer stored, or the newest one went back"
-            " to it. Send further requests, then record, or start with a larger --history."
+            " to it. Send further requests, then record, or start with a larger --history.",
+            "requests",
+            "query",
         )
     return found, len(ordered) - len(found)
 
@@ -102,10 +103,6 @@ def _since(ordered: Sequence[Trace], oldest: int) -> list[Trace]:
     return found
 
 
-def _not_recordable(message: str) -> Conflict:
-    return not_stored(message, "requests", "query")
-
-
 def _oldest_state(log: Log) -> int:
     """The step with which the oldest state ends that requests can be sent to again: before a
     rotation, callers had other credentials.
@@ -124,7 +121,7 @@ def _of_this_state(journal: Iterable[Trace]) -> list[Trace]:
     found: list[Trace] = []
     for trace in journal:
         found.append(trace)
-        if trace.operation in _REPLACING and trace.status == 200:
+        if trace.operation in ("resetSandbox", "importSandbox") and trace.status == 200:
             found.clear()
     # those that only read a state come before the one that changed it
     return sorted(found, key=lambda trace: (trace.before, trace.after is not None))

@@ -17,9 +17,10 @@ from ..server import Server
 from ..work import Work
 from .hosts import OPEN_CONTROL, inbox_at, is_local_host
 
-METRICS, AGENTS = f"{CONTROL}/metrics", f"{CONTROL}/mcp"
+AGENTS = f"{CONTROL}/mcp"
 _ROTATION = re.compile(rf"{CONTROL}/sandboxes/([^/]+)/rotate").fullmatch
-_PREFLIGHT = b"access-control-request-method"
+OF_PREFLIGHTS = {b"origin", b"access-control-request-method"}
+"""Headers with which a browser asks what a page may send."""
 # what pages of every origin may read
 _READ_BY_ALL = OPEN_CONTROL | {"/openapi.json", "/openapi.yaml"}
 _LONGEST_ORIGIN = 200
@@ -65,12 +66,6 @@ def _rotated(path: str) -> str | None:
     return None if found is None else found[1]
 
 
-def is_preflight(work: Work) -> bool:
-    """Whether a browser asks what a page may send."""
-    headers = work.request.headers
-    return work.request.method == "OPTIONS" and b"origin" in headers and _PREFLIGHT in headers
-
-
 async def preflight(work: Work) -> Answer:
     """Answer what pages may send; whether this one may, `answer_headers` say.
 
@@ -81,12 +76,14 @@ async def preflight(work: Work) -> Answer:
     if is_guarded and not may_control(work.server.settings, headers[b"origin"]):
         raise _closed(_PAGES)
     work.trace.is_kept = False
-    asked = headers.get(b"access-control-request-headers", _COMMON)
     return Answer(
         204,
         [
             _METHODS,
-            (b"access-control-allow-headers", asked),
+            (
+                b"access-control-allow-headers",
+                headers.get(b"access-control-request-headers", _COMMON),
+            ),
             (b"access-control-max-age", b"600"),
         ],
     )
@@ -99,20 +96,16 @@ def answer_headers(work: Work, origin: bytes) -> Headers:
     There are none for a page that may not read it; the terminal shows how to allow that.
     """
     path = work.path
-    if path in _READ_BY_ALL or _may_read(work.server.settings, path, origin):
-        return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
-    if not path.startswith(CONSOLE):
-        work.trace.refused_origin = _refused(origin)
-    return []
-
-
-def _may_read(settings: Settings, path: str, origin: bytes) -> bool:
-    """Whether a page may read what a path answers that not every page may read."""
     if path.startswith(CONSOLE):
-        return False
-    if path.startswith(CONTROL):
-        return may_control(settings, origin)
-    return may_read_api(settings, origin)
+        return []
+    may_read = may_control if path.startswith(CONTROL) else may_read_api
+    if path in _READ_BY_ALL or may_read(work.server.settings, origin):
+        return [(b"access-control-allow-origin", origin), _WITH_CREDENTIALS, _EXPOSED]
+    shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
+    work.trace.refused_origin = (
+        f"origin {shown} was refused, --cors-origin {quote(shown)} allows it"
+    )
+    return []
 
 
 def may_read_api(settings: Settings, origin: bytes) -> bool:
@@ -129,14 +122,9 @@ def may_control(settings: Settings, origin: bytes) -> bool:
     """
     if is_local_origin(origin):
         return True
-    named = {each.rstrip("/").lower() for each in settings.cors_origins}
-    return origin.decode("latin-1").lower() in named
-
-
-def _refused(origin: bytes) -> str:
-    """What the terminal shows of an origin that may not read an answer."""
-    shown = origin[:_LONGEST_ORIGIN].decode("latin-1").encode("unicode_escape").decode()
-    return f"origin {shown} was refused, --cors-origin {quote(shown)} allows it"
+    return origin.decode("latin-1").lower() in {
+        each.rstrip("/").lower() for each in settings.cors_origins
+    }
 
 
 def check_access(work: Work) -> None:
@@ -163,7 +151,7 @@ def check_control(work: Work, path: str, sandbox: str | None) -> None:
             " --admin-key."
         )
     # clients of tools, and scrapers of metrics, send a key as a bearer
-    if path == AGENTS or (path == METRICS and admin_key is not None):
+    if path == AGENTS or (path == f"{CONTROL}/metrics" and admin_key is not None):
         headers = with_bearer_key(server, headers)
     if CONTROL_KEY in headers:
         _check_control_key(work, headers[CONTROL_KEY], path, sandbox)

@@ -20,7 +20,7 @@ from ..reply import DROPPED, Answer, HungUp, Said, hang_up, render
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Head, Request, Sent, by_name, has_body
 from ..server import Server
 from .access import VARY, answer_headers
-from .hops import HOP, Hops, Word
+from .hops import HOP, Hops
 from .hosts import MOST_HEADERS, inbox_at
 from .injection import Injection
 from .inside import FROM_A_PAGE
@@ -28,11 +28,9 @@ from .selection import ABOUT_THE_SERVER
 from .time_travel import AS_OF
 from .way import Layer, Way
 
-_BEFORE_THE_BODY = ("route", "auth")
 BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
-_COMMAND = COMMAND.encode()
 _CACHED = 64  # heads of requests, and of answers, that are remembered
 _READING = ("GET", "HEAD", "OPTIONS")
 
@@ -43,7 +41,7 @@ class RequestContext:
     Forwarding alone sends by itself, up to the end, what another server answers.
     """
 
-    def __init__(self, app: Layer, server: Server, hops: Hops | None = None) -> None:
+    def __init__(self, app: Layer, server: Server, hops: Hops | None) -> None:
         """`hops` recognises requests of other servers of the store."""
         self.app, self._server, self._hops = app.__call__, server, hops
         self._persistence = server.sandboxes.persistence
@@ -109,7 +107,7 @@ class RequestContext:
         # the connection is the other server's
         if damaged is DROPPED and way.request.is_hop:
             assert self._hops is not None
-            return Said(503, [(HOP, self._hops.said[Word.DROPPED])])
+            return Said(503, [(HOP, self._hops.dropped)])
         return damaged
 
     async def _send(self, answer: Answer, way: Way) -> None:
@@ -220,7 +218,7 @@ class RequestContext:
         )
         if changes_nothing or not trace.is_kept:
             return
-        trace.by_command = way.headers.get(b"user-agent") == _COMMAND
+        trace.by_command = way.headers.get(b"user-agent") == COMMAND.encode()
         trace.is_prefixed = way.prefix != ""
         size = OVERHEAD + 4 * len(trace.path) + EACH * (len(trace.events) + len(trace.deliveries))
         size += len(way.headers.get(b"authorization", b""))  # the trace keeps its claims
@@ -260,10 +258,7 @@ class RequestContext:
         """
         redactor = self._redactor
         line = "\n".join((trace.path, *trace.warnings))
-        is_suspect = redactor.suspects_line(line)
-        if trace.query:
-            is_suspect = is_suspect or redactor.suspects(trace.query)
-        if not is_suspect:
+        if not redactor.suspects_line(line) and not redactor.suspects(trace.query):
             return False
         trace.path = redactor.line(trace.path.encode("utf-8", "surrogatepass")).decode(
             "utf-8", "surrogatepass"
@@ -314,7 +309,7 @@ async def _read_late(way: Way) -> None:
     The journal needs it to explain the refusal.
     """
     headers, trace = way.headers, way.trace
-    if has_body(headers) and trace.reached in _BEFORE_THE_BODY and b"expect" not in headers:
+    if has_body(headers) and trace.reached in ("route", "auth") and b"expect" not in headers:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
                 trace.body = await way.read()

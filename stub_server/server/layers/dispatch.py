@@ -15,8 +15,6 @@ from .security import admit
 from .time_travel import AS_OF, Past, check_past
 from .way import Way
 
-_ROTATES = "rotateSandbox"
-
 
 class Dispatch:
     """Calls the handler, checks its reply against the contract, and records change and saved reply
@@ -57,10 +55,10 @@ class Dispatch:
         one.
         """
         if AS_OF in way.headers:
-            check_past(way.request.method, way.trace.path, is_control=way.endpoint.base != "")
+            check_past(way)
             past = await self._past.of(way)
             _check_again(way)
-            way.move_to(past)
+            way.sandbox = past
             await way.create()
             return await self._handle(way)
         await way.create()
@@ -85,7 +83,7 @@ class Dispatch:
         """Execute a request that is repeated with its Idempotency-Key once, and answer with the
         saved reply.
         """
-        once = Once.of(way, way.body)
+        once = Once.of(way)
         earlier = once.earlier(way)
         if earlier is not None:
             way.trace.respond_at = perf_counter_ns()
@@ -115,7 +113,7 @@ async def _perform(way: Way, once: Once | None = None) -> Answer:
         replied = endpoint.handler(way, *way.values, **way.named)
         reply = endpoint.reply((await replied) if endpoint.is_async else replied)
         # what it tells may be of the next generation; a rotation ends its own key
-        if CONTROL_KEY in way.headers and endpoint.operation.id != _ROTATES:
+        if CONTROL_KEY in way.headers and endpoint.operation.id != "rotateSandbox":
             check_access(way)
         trace.respond_at = perf_counter_ns()
         if (reply.status, reply.shape) not in endpoint.proved:
@@ -140,8 +138,8 @@ def _refusal_of(error: ContractViolation | UniqueViolation, way: Way) -> Excepti
     """What is answered where a result cannot be stored or answered; the error itself
     where it is a defect.
     """
-    is_api = not way.endpoint.base  # a control creates records only where it fills a sandbox
-    if isinstance(error, UniqueViolation) and is_api:
+    # a control creates records only where it fills a sandbox
+    if isinstance(error, UniqueViolation) and not way.endpoint.base:
         key = error.key
         if key is not None and key.code is not None:
             refusal = duplicate(error.schema, key, error.value)

@@ -91,7 +91,8 @@ class Endpoint:
         """
         if self._success is not None:  # overlays have given the operation another status
             reply.status = self._success
-            reply.parts = () if reply.status == 204 else reply.parts
+            if reply.status == 204:
+                reply.parts = ()
         response = self.operation.responses.get(reply.status)
         ident, media = self.operation.id, reply.media.decode()
         if response is None:

@@ -54,16 +54,22 @@ def _asked(way: Way, operation: Operation) -> Iterator[Effect]:
     if DELAY in headers:
         yield _delay(headers[DELAY])
     if SIMULATE in headers:
-        code = headers[SIMULATE].decode("latin-1").strip()
-        yield from _wished(operation, "X-Sandbox-Simulate", "simulate", None, code)
+        yield from _wished(
+            operation,
+            "X-Sandbox-Simulate",
+            "simulate",
+            None,
+            headers[SIMULATE].decode("latin-1").strip(),
+        )
     if PREFER in headers:
         sent = [value for name, value in way.request.sent if name == PREFER]
         preferred = _preferences(b",".join(sent).decode("latin-1"))
         unknown = [name for name in reversed(preferred) if name not in _PREFERENCES]
         for name in unknown[:MOST_WARNINGS]:
             way.trace.warn([warning_of("unknown_preference", name, nearest(name, _PREFERENCES))])
-        wished = preferred.get("code"), preferred.get("example")
-        yield from _wished(operation, "Prefer", "prefer", *wished)
+        yield from _wished(
+            operation, "Prefer", "prefer", preferred.get("code"), preferred.get("example")
+        )
 
 
 def _delay(header: bytes) -> Effect:
@@ -111,6 +117,10 @@ def _wished(
             return
     asked = " ".join(filter(None, (status, code)))
     answers = {str(answered if code is None else its_code) for answered, its_code in known}
-    message = f"{header}: {operation.id} does not answer {asked[:60]}."
-    message += f" It answers {', '.join(sorted(answers))}."
-    raise BadRequest.at(header, message, where="header", violation="simulation")
+    raise BadRequest.at(
+        header,
+        f"{header}: {operation.id} does not answer {asked[:60]}. It answers"
+        f" {', '.join(sorted(answers))}.",
+        where="header",
+        violation="simulation",
+    )

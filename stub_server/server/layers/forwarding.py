@@ -16,7 +16,7 @@ from ...core.problem import BadRequest, Refusal, Unavailable
 from ..reply import Answer, Answering, Forwarded, Passage, hang_up, left
 from ..request import OF_CONNECTIONS, has_body
 from ..server import Waiting
-from .hops import HOP, Hops, NotThere, Word, target_of
+from .hops import HOP, Hops, NotThere, target_of
 from .way import Holder, Layer, Way
 
 CONNECT = 2.0  # seconds
@@ -55,7 +55,7 @@ class Forwarding:
             raise BadRequest(f"{HOP.decode()} is a header between servers. Leave it out.")
         if request.is_hop and way.server.closing.is_set():
             way.begin_unchosen().is_kept = False
-            raise NotThere(way.receive, self._hops.said[Word.STOPPING])
+            raise NotThere(way.receive, self._hops.stopping)
         if way.holder is None:
             return self.app(way)
         return self._forward(way.holder, way)
@@ -69,7 +69,7 @@ class Forwarding:
         request, trace = way.request, way.begin_unchosen()
         trace.is_kept, trace.sandbox = False, holder.sandbox
         if request.is_hop:
-            raise NotThere(way.receive, self._hops.said[Word.ELSEWHERE])
+            raise NotThere(way.receive, self._hops.elsewhere)
         if self._hops.avoids(holder.address):
             raise NotThere(way.receive)
         client = Client(way.receive, way.server.waiting)
@@ -123,12 +123,12 @@ class Forwarding:
         self, holder: Holder, way: Way, answer: httpcore2.Response, client: "Client"
     ) -> Passage:
         headers = [(name.lower(), value) for name, value in answer.headers]
-        word = self._hops.words.get(dict(headers).get(HOP, b""))
-        if word is Word.DROPPED:
+        word = dict(headers).get(HOP)
+        if word == self._hops.dropped:
             return partial(hang_up, unsent=True)
-        if word is Word.STOPPING:
+        if word == self._hops.stopping:
             self._hops.avoid(holder.address)
-        if word is not None:
+        if word in (self._hops.stopping, self._hops.elsewhere):
             raise NotThere(client.again)
         way.trace.status = answer.status
         if b"content-length" in dict(headers):  # a stream has none

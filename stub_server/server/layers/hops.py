@@ -3,7 +3,6 @@ with it.
 """
 
 import hmac
-from enum import Enum
 from string import punctuation
 from time import monotonic, time
 from urllib.parse import quote
@@ -20,25 +19,20 @@ VALID = 30  # seconds by which the clocks of two servers may differ
 AVOIDED = 2.0
 
 
-class Word(Enum):
-    """What a server answers to another one, and to no client."""
-
-    ELSEWHERE = b"elsewhere"  # nothing was done: the server does not have the sandbox
-    STOPPING = b"stopping"  # nothing was done: the server is about to stop
-    DROPPED = b"dropped"  # a fault rule drops the client's connection without an answer
-
-
 class Hops:
-    """The signed header, and the words. Servers of one store share the secret."""
+    """The signed header, and the words that a server answers to another one, and to no client.
+    Servers of one store share the secret.
+
+    `elsewhere` and `stopping` say that nothing was done: the server does not have the sandbox, or
+    is about to stop; `dropped`, that a fault rule drops the client's connection without an answer.
+    The words are secret: a fault rule may add any header to an answer.
+    """
 
     def __init__(self, secret: bytes) -> None:
         self._key = keyed_digest(secret, HOP)
-        self.said = {word: keyed_digest(self._key, word.value).hex().encode() for word in Word}
-        """The words as they are sent.
-
-        They are secret: a fault rule may add any header to an answer.
-        """
-        self.words = {said: word for word, said in self.said.items()}
+        self.elsewhere, self.stopping, self.dropped = map(
+            self._signed, (b"elsewhere", b"stopping", b"dropped")
+        )
         self._stopping: dict[str, float] = {}  # until when a server is asked nothing, by address
 
     def avoid(self, address: str) -> None:
@@ -76,8 +70,12 @@ class Hops:
 
     def _signature(self, scope: Scope, claim: bytes) -> bytes:
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        signed = (scope["method"].encode(), target_of(scope), host.strip(), claim)
-        return keyed_digest(self._key, b"\n".join(signed)).hex().encode()
+        return self._signed(
+            b"\n".join((scope["method"].encode(), target_of(scope), host.strip(), claim))
+        )
+
+    def _signed(self, text: bytes) -> bytes:
+        return keyed_digest(self._key, text).hex().encode()
 
 
 class NotThere(Unavailable):

@@ -5,13 +5,14 @@ With DNS rebinding, a foreign page whose host name resolves to this machine is s
 server. Only the Host header, which holds the foreign name, shows it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from functools import lru_cache
 
 from ...core.problem import BadRequest, Forbidden, NotBuilt, Refusal
 from ...core.text import host_name, is_local
 from ...engine.deliveries import INBOX
-from ..reply import Answering, Pairs
+from ...settings import Settings
+from ..reply import Answering
 from ..request import ADMIN_KEY, CONTROL
 from .way import Layer, Way
 
@@ -35,36 +36,27 @@ OPEN_CONTROL = frozenset(
 """Paths of the control surface that anyone may request, by any name of the host."""
 DELIVERY = b"webhook-id"
 _LOOKED_AT = frozenset((ADMIN_KEY, DELIVERY, b"transfer-encoding", b"upgrade"))
-_FOREIGN_HOST = "The Host header names another machine. Call the server by localhost or 127.0.0.1."
 MOST_HEADERS = 100
 MOST_QUERY_MEMBERS = 1_000
 """Bounds of a request that are checked before anything reads its headers and query one by one."""
 
 
-class Hosts:
-    """The hosts that a server accepts: those of this machine and those that the user names."""
-
-    def __init__(self, named: Iterable[str], *, loopback: bool) -> None:
-        """`named` are as in a Host header.
-
-        Off loopback every host is accepted: there the credential decides.
-        """
-        self._named = {host_name(text) for text in named} - {None}
-        self._everyone = not loopback
-        self.admits = lru_cache(maxsize=64)(self._admits)
-
-    def _admits(self, header: bytes | None) -> bool:
-        """Whether a request with this Host header is accepted. Browsers always send the header."""
-        return self._everyone or is_local_host(header) or host_name(_text(header)) in self._named
+Hosts = Callable[[bytes | None], bool]
+"""Whether a request with a Host header is accepted. Browsers always send the header."""
 
 
-def _repeated(sent: Pairs) -> str | None:
-    """The header that was sent more than once and must not be."""
-    names = [name for name, _ in sent]
-    for name in names:
-        if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1:
-            return name.decode("latin-1").title()
-    return None
+def hosts_of(settings: Settings) -> Hosts:
+    """The hosts that a server accepts: those of this machine and those that the user names.
+
+    Off loopback every host is accepted: there the credential decides.
+    """
+    named = {host_name(text) for text in settings.allow_hosts} - {None}
+
+    @lru_cache(maxsize=64)
+    def admits(header: bytes | None) -> bool:
+        return not settings.loopback or is_local_host(header) or host_name(_text(header)) in named
+
+    return admits
 
 
 class HostPolicy:
@@ -76,7 +68,7 @@ class HostPolicy:
     """
 
     def __init__(self, app: Layer, hosts: Hosts) -> None:
-        self.app, self._hosts = app.__call__, hosts
+        self.app, self._admits = app.__call__, hosts
 
     def __call__(self, way: Way) -> Answering:
         """Raises a 431, a 414, BadRequest, NotBuilt, Forbidden and Limited."""
@@ -97,8 +89,11 @@ class HostPolicy:
             raise BadRequest("The Host header is missing. HTTP/1.1 requires one.")
         if len(headers) != len(request.sent) or not _LOOKED_AT.isdisjoint(headers):
             _check_headers(way)
-        if not self._hosts.admits(headers.get(b"host")) and way.path not in OPEN_CONTROL:
-            raise Forbidden(_FOREIGN_HOST, code="host_not_allowed")
+        if not self._admits(headers.get(b"host")) and way.path not in OPEN_CONTROL:
+            raise Forbidden(
+                "The Host header names another machine. Call the server by localhost or 127.0.0.1.",
+                code="host_not_allowed",
+            )
         return self.app(way)
 
 
@@ -107,9 +102,11 @@ def _check_headers(way: Way) -> None:
     admin key, and Forbidden for a delivery.
     """
     request, headers = way.request, way.headers
-    repeated = _repeated(request.sent)
-    if repeated is not None:
-        raise BadRequest(f"The request has more than one {repeated} header. Send one.")
+    names = [name for name, _ in request.sent]
+    for name in names:
+        if (name in _ONCE or name.startswith(b"x-sandbox")) and names.count(name) > 1:
+            repeated = name.decode("latin-1").title()
+            raise BadRequest(f"The request has more than one {repeated} header. Send one.")
     if headers.get(b"transfer-encoding", b"").strip().lower() not in (b"", b"chunked"):
         raise NotBuilt(
             "Unknown transfer coding. Send Content-Length, or Transfer-Encoding: chunked."

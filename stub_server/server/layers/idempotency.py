@@ -10,9 +10,9 @@ from ...core.problem import Conflict
 from ...engine.lists import ReplyKey, Saved
 from ..reply import Answer, Reply
 from ..work import Work
+from .way import Way
 
 HEADER = b"idempotency-key"
-REPLAYED = (b"idempotent-replayed", b"true")
 
 
 class Once(NamedTuple):
@@ -22,32 +22,41 @@ class Once(NamedTuple):
     fingerprint: bytes
 
     @classmethod
-    def of(cls, work: Work, body: object) -> "Once":
+    def of(cls, way: Way) -> "Once":
         """That of a request.
 
         A quoted key and a bare one are the same.
         """
-        text = work.request.headers[HEADER].decode("latin-1")
+        text = way.headers[HEADER].decode("latin-1")
         if len(text) > 2 and text[0] == text[-1] == '"':
             text = text[1:-1]
-        key = work.store.merchant.id, work.request.method, work.trace.path, text
-        return cls(key, _fingerprint(work, body))
+        return cls(
+            (way.store.merchant.id, way.request.method, way.trace.path, text),
+            _fingerprint(way),
+        )
 
     def earlier(self, work: Work) -> Answer | None:
         """The saved reply of an earlier request, or None for the first one. Raises Conflict."""
         if self.key in work.sandbox.status.in_progress:
-            message = "The first request with this key is still running. Retry soon."
-            raise _conflict(message, "idempotency_in_progress")
+            raise Conflict.at(
+                "Idempotency-Key",
+                "The first request with this key is still running. Retry soon.",
+                "idempotency_in_progress",
+                where="header",
+            )
         saved = work.sandbox.replies.get(self.key, work.now)
         if saved is None:
             return None
         if saved.fingerprint != self.fingerprint:
-            raise _conflict(
+            raise Conflict.at(
+                "Idempotency-Key",
                 "This key was used with another body, or by a caller with other rights. Use a new"
                 " key.",
                 "idempotency_key_reused",
+                where="header",
             )
-        reply = Reply(saved.status, (saved.body,), None, (*saved.headers, REPLAYED))
+        reply = Reply(saved.status, (saved.body,), None, saved.headers)
+        reply.headers.append((b"idempotent-replayed", b"true"))
         reply.body = saved.body
         reply.complete()
         return reply
@@ -57,20 +66,18 @@ class Once(NamedTuple):
         return Saved(*self, work.now + DAY, reply.status, reply.body, tuple(reply.headers))
 
 
-def _conflict(message: str, code: str) -> Conflict:
-    return Conflict.at("Idempotency-Key", message, code, where="header")
-
-
-def _fingerprint(work: Work, body: object) -> bytes:
+def _fingerprint(way: Way) -> bytes:
     """A hash that is equal for equal JSON bodies and queries of callers with equal rights.
 
     Rights count because a saved reply may hold a secret, which a caller with fewer rights must not
     get.
     """
+    body, caller = way.body, way.caller
     canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS) if body is not None else b""
-    caller = work.caller
     rights = None
     if caller is not None:
-        projects = None if caller.projects is None else sorted(caller.projects)
-        rights = [sorted(caller.scopes), projects]
-    return sha256(b"\x00".join((canonical, work.request.query, orjson.dumps(rights)))).digest()
+        rights = [
+            sorted(caller.scopes),
+            None if caller.projects is None else sorted(caller.projects),
+        ]
+    return sha256(b"\x00".join((canonical, way.request.query, orjson.dumps(rights)))).digest()

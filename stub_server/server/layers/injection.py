@@ -59,13 +59,16 @@ class Injection:
 
     def _of_rules(self, body: Any = None, *, reads_body: bool = False) -> Iterator[Effect]:
         work, request = self._work, self._work.request
-        texts = {
-            "operationId": self._operation.id,
-            "method": request.method,
-            "path": work.trace.path,
-        }
         return work.sandbox.faults.by_request(
-            texts, request.headers, work.now, body, reads_body=reads_body
+            {
+                "operationId": self._operation.id,
+                "method": request.method,
+                "path": work.trace.path,
+            },
+            request.headers,
+            work.now,
+            body,
+            reads_body=reads_body,
         )
 
     async def _inject(self, effects: Iterable[Effect], go_on: GoOn) -> Answer:

@@ -88,8 +88,11 @@ async def ask(
     except HungUp:
         return Reply(0, {}, b"")
     head, *parts = sent
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head["headers"]}
-    return Reply(head["status"], headers, b"".join(part.get("body", b"") for part in parts))
+    return Reply(
+        head["status"],
+        {name.decode("latin-1"): value.decode("latin-1") for name, value in head["headers"]},
+        b"".join(part.get("body", b"") for part in parts),
+    )
 
 
 def scope_of(

@@ -12,10 +12,10 @@ from ...core.problem import NotFound, Refusal
 from ...engine.deliveries import INBOX
 from ...webhooks.inbox import Message, is_name
 from ..journal.entries import joined
-from ..reply import Answer, Answering, Headers, not_allowed, options
+from ..reply import Answer, Answering, not_allowed, options
 from ..request import CONTROL
 from ..work import Work
-from .access import AGENTS, CONSOLE, check_access, is_preflight, preflight
+from .access import AGENTS, CONSOLE, OF_PREFLIGHTS, check_access, preflight
 from .hosts import inbox_at
 from .routing import DOCS
 from .way import Layer, Way
@@ -23,8 +23,6 @@ from .way import Layer, Way
 _BODILESS = (204, 205, 304)
 _BELOW = (*CONSOLE, "/guide/", f"{DOCS}/", "/static/", INBOX)
 """What paths begin with that are not listed."""
-_OF_THE_API, _OF_THE_CONTROLS = "/v2/", f"{CONTROL}/"
-_FORM = b"application/x-www-form-urlencoded"
 _LONGEST = 1_024  # characters of a page's path: each of its links has one `../` for each slash
 MOST_FIELDS = 1_000  # of a form; of one with files werkzeug reads no more either
 ALLOW = "GET, HEAD, OPTIONS"
@@ -58,9 +56,9 @@ class Pages:
 
     def __call__(self, way: Way) -> Answering:
         path = way.path
-        if is_preflight(way):
+        if way.request.method == "OPTIONS" and way.headers.keys() >= OF_PREFLIGHTS:
             return preflight(way)
-        if path.startswith(_OF_THE_API):
+        if path.startswith("/v2/"):
             return self.app(way)
         if path.startswith(CONTROL):
             check_access(way)
@@ -101,7 +99,8 @@ class Pages:
         if way.request.method == "POST":
             way.trace.is_kept = False
             way.upload = await way.read(self._most(way))
-            is_plain = way.headers.get(b"content-type", b"").lower().startswith(_FORM)
+            media = way.headers.get(b"content-type", b"").lower()
+            is_plain = media.startswith(b"application/x-www-form-urlencoded")
             if is_plain and way.upload.count(b"&") >= MOST_FIELDS:
                 raise Refusal(
                     f"The form has more than {MOST_FIELDS:,} fields, the most that is read.",
@@ -145,15 +144,16 @@ def _answer_to(message: Message) -> Answer:
             {"received": message.number, "verified": reason is None, "reason": reason}
         )
         headers |= {"content-type": "application/json", "content-length": str(len(content))}
-    encoded: Headers = [(name.encode(), value.encode()) for name, value in headers.items()]
-    return Answer(wanted.status, encoded, content)
+    return Answer(
+        wanted.status, [(name.encode(), value.encode()) for name, value in headers.items()], content
+    )
 
 
 def _browses(way: Way) -> bool:
     """Whether a browser, which accepts pages, opens a path that is none of the API and the
     controls.
     """
-    if way.request.method not in ("GET", "HEAD") or way.path.startswith(_OF_THE_CONTROLS):
+    if way.request.method not in ("GET", "HEAD") or way.path.startswith(f"{CONTROL}/"):
         return False
     return b"text/html" in way.headers.get(b"accept", b"")
 
@@ -162,7 +162,7 @@ async def _show(page: Page, work: Work, allow: str) -> Answer:
     work.trace.is_kept = False
     method = work.request.method
     if method == "OPTIONS":
-        return options(allow)
+        return await options(allow)
     if method in allow.split(", "):
         return await page(work)
     raise not_allowed(method, allow)

@@ -12,7 +12,7 @@ from connexion.spec import Specification
 
 from ...core.problem import NotFound
 from ...core.text import nearest
-from ..reply import Answer, Answering, not_allowed, options
+from ..reply import Answering, not_allowed, options
 from ..request import CONTROL
 from ..sandboxes.sandboxes import Sandboxes
 from ..server import Server
@@ -108,7 +108,7 @@ class Routing(SpecMiddleware):
         endpoint = route.methods.get(method)
         if endpoint is None:
             if method == "OPTIONS":
-                return _options(route.allow)
+                return options(route.allow)
             raise not_allowed(method, route.allow)
         way.endpoint, way.values = endpoint, values
         way.trace.operation = endpoint.operation.id
@@ -175,10 +175,6 @@ def _readings(path: str) -> Iterator[list[str]]:
         if any(rest):
             for base in [[CONTROL[1:]]] if is_control else [["v2"], [], [CONTROL[1:]]]:
                 yield [*base, *rest]
-
-
-async def _options(allow: str) -> Answer:
-    return options(allow)
 
 
 class _API(AbstractRoutingAPI):

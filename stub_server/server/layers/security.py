@@ -25,7 +25,7 @@ _KEYS = ("sk_", "pk_")  # API keys begin so
 _MAPPED = IPv6Network("::ffff:0:0/96")
 
 
-def no_credentials(why: str = "") -> Unauthenticated:
+def no_credentials(why: str) -> Unauthenticated:
     """401 for a request without a bearer credential: a challenge without an error, as RFC 6750 §3.1
     demands.
 
@@ -45,8 +45,11 @@ def sees_everything(work: Work) -> bool:
         caller = _sent_by(work, "bearer")
     except Refusal:
         return False
-    scopes = work.server.document.scopes
-    reads = [scope["name"] for scope in scopes if scope["access"] == "read" and scope["assignable"]]
+    reads = [
+        scope["name"]
+        for scope in work.server.document.scopes
+        if scope["access"] == "read" and scope["assignable"]
+    ]
     return (
         caller.projects is None
         and caller.identity.merchant_id == work.sandbox.store.merchant.id
@@ -187,11 +190,11 @@ def _check_key(key: Caller, work: Work) -> None:
 
 
 def _unknown(token: str, work: Work) -> Unauthenticated:
-    name, other = work.sandbox.name, work.sandboxes.seeded_owner(*_unique(token))
-    if other is None or other == name:
+    other = work.sandboxes.seeded_owner(*_unique(token))
+    if other is None:
         return bad_credentials("No API key of this sandbox has this value.")
     return bad_credentials(
-        f"This API key is one of the sandbox {other}, and the request is for {name}.",
+        f"This API key is one of the sandbox {other}, and the request is for {work.sandbox.name}.",
         advice="GET /_sandbox/credentials shows its own.",
     )
 
@@ -239,7 +242,7 @@ def _seeded_merchant(sandbox: Sandbox) -> Caller:
 
 
 @lru_cache(maxsize=64)  # records never change: a changed key is a new one, of up to 60 KB
-def _key_of(record: Record, merchant_id: str, kind: str = "private_key") -> Caller:
+def _key_of(record: Record, merchant_id: str, kind: str) -> Caller:
     """The caller of a key; that of its public half has no scopes."""
     public, hidden = orjson.loads(record.public), orjson.loads(record.hidden)
     return Caller(
@@ -263,6 +266,9 @@ def _key_in(sandbox: Sandbox, token: str) -> Caller | None:
     for store in sandbox.stores.values():
         record = store.api_keys.find(store.api_keys.holder(unique, value) or "")
         if record is not None:
-            kind = "private_key" if unique == "digest" else "public_key"
-            return _key_of(record, store.merchant.id, kind)
+            return _key_of(
+                record,
+                store.merchant.id,
+                "private_key" if unique == "digest" else "public_key",
+            )
     return None

@@ -37,7 +37,7 @@ class SandboxSelection:
 
     def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
-        self.app, self._hosts, self._pages = app.__call__, hosts, pages
+        self.app, self._admits, self._pages = app.__call__, hosts, pages
         self._sandboxes = server.sandboxes
         self._has_store = server.sandboxes.persistence.has_store
 
@@ -101,7 +101,7 @@ class SandboxSelection:
         headers = way.headers
         # A foreign page must not create sandboxes in a developer's server: their number is limited.
         if server.settings.loopback and (
-            is_from_elsewhere(headers) or not self._hosts.admits(headers.get(b"host"))
+            is_from_elsewhere(headers) or not self._admits(headers.get(b"host"))
         ):
             raise NotFound("There is no such sandbox.", code="sandbox_not_found")
         is_control, reads = path.startswith(CONTROL), way.request.method in ("GET", "HEAD")

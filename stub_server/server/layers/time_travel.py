@@ -11,6 +11,7 @@ from ...core.problem import BadRequest
 from ...engine.history import check_kept, state_at, step_at
 from ...engine.sandbox import Sandbox
 from ..work import Work
+from .way import Way
 
 AS_OF = b"x-sandbox-as-of"
 NAME = "X-Sandbox-As-Of"
@@ -57,10 +58,13 @@ class Past:
         self._states = deque((past for past in self._states if past[0] is not deleted), PAST_STATES)
 
 
-def check_past(method: str, path: str, *, is_control: bool) -> None:
+def check_past(way: Way) -> None:
     """Raises BadRequest for a request whose answer cannot be that of an earlier state."""
-    if is_control:
-        raise _impossible(f"it is for the API only, and {path[:60]} always shows the present")
+    method = way.request.method
+    if way.endpoint.base:
+        raise _impossible(
+            f"it is for the API only, and {way.trace.path[:60]} always shows the present"
+        )
     if method not in ("GET", "HEAD"):
         raise _impossible(f"it is for GET only, not {method[:20]}: the past cannot be changed")
 

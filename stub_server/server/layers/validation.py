@@ -227,8 +227,9 @@ class QueryReader:
             if name in self.casts:
                 wrong.append(detail(name, "duplicate", "Send it once.", "query"))
             elif rejects:
-                advice = self._advice(name, len(wrong))
-                wrong.append(detail(name[:200], "unknown_parameter", advice, "query"))
+                wrong.append(
+                    detail(name[:200], "unknown_parameter", self._advice(name, len(wrong)), "query")
+                )
             else:
                 way.trace.warn([warning_of("unknown_query_parameter", name)])
         if wrong:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -37,8 +38,9 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
     path = list(error.instance_path)
     place, inside = str(path[0]) if path else "body", path[1:]
     code = _words("keywords").get(kind, {"code": "invalid"})["code"]
-    if path and any(getattr(error.kind, "context", ())):
-        return _details_of_branches(error, schema_at)
+    if path and any(getattr(error.kind, "context", ())):  # what the nearest schema demands
+        branch = min(error.kind.context, key=_distance)
+        return list(chain.from_iterable(details_of(each, schema_at) for each in branch))
     if kind == "additionalProperties":
         known = list(schema_at(path).get("properties", ()))
         return [
@@ -53,15 +55,6 @@ def details_of(error: Any, schema_at: SchemaAt) -> list[Detail]:
     if kind == "format" and error.kind.format == "document":
         return [detail(field, "invalid_document", document_advice(error.instance), place)]
     return [detail(field or place, code, _message(error, schema_at(path)), place)]
-
-
-def _details_of_branches(error: Any, schema_at: SchemaAt) -> list[Detail]:
-    """Details of a value that satisfies none of several schemas: what the nearest one demands."""
-    branches: Sequence[Sequence[Any]] = error.kind.context
-    details = []
-    for each in min(branches, key=_distance):
-        details += details_of(each, schema_at)
-    return details
 
 
 def unread(body: bytes, error: ValueError) -> str:

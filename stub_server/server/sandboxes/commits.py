@@ -183,8 +183,7 @@ class Commits:
         found = []
         for state in states:
             if isinstance(state, Snapshot):
-                head = state.head | {"contract": self.factory.contract}
-                about = orjson.dumps(head).decode()
+                about = orjson.dumps(state.head | {"contract": self.factory.contract}).decode()
                 found.append((state.name, about, capture(state.sandbox)))
             else:
                 found.append(("", "", capture(state)))
@@ -260,7 +259,8 @@ class Commits:
         return monotonic() - self._begun
 
     async def _fail(self, error: Exception) -> None:
-        """Unload the sandboxes that the store may have otherwise, and wait until it can be written.
+        """Unload the sandboxes that the store may have otherwise, wait until it can be written, and
+        accept changes again.
 
         They are opened again with what the store has. Until the store can be written, every sandbox
         refuses changes, stops its clock and sends no delivery.
@@ -281,10 +281,6 @@ class Commits:
             await asyncio.sleep(PAUSE)
             can_be_written = await self._can_be_written()
         log.warning("the store can be written again")
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """Accept changes again."""
         self.failure = None
         self._wake.set()
         for entry in self._stored.values():

@@ -18,7 +18,6 @@ from .entry import (
     is_name,
     keys_of,
     made_up,
-    too_many,
 )
 from .loaded import LoadedSandboxes
 from .making import AS_AT_THE_START, Beginning
@@ -52,12 +51,13 @@ class MadeSandboxes(LoadedSandboxes):
 
     def _no_such_name(self, name: str, *, suggests: bool) -> NotFound:
         """404 for a name that no sandbox has, with the call that creates it."""
-        message, call = f"There is no sandbox {name}.", f"GET /s/{name}/_sandbox/credentials"
-        if suggests:
-            message += did_you_mean(name, [*self._entries])
+        hint = did_you_mean(name, [*self._entries]) if suggests else ""
+        call = f"GET /s/{name}/_sandbox/credentials"
         if self.settings.is_public:
             call = "POST /_sandbox/sandboxes"
-        return NotFound(f"{message} {call} creates it.", code="sandbox_not_found")
+        return NotFound(
+            f"There is no sandbox {name}.{hint} {call} creates it.", code="sandbox_not_found"
+        )
 
     async def register(self, pending: Sandbox) -> Sandbox:
         """A pending sandbox, or the one of its name that another request has created meanwhile.
@@ -120,11 +120,10 @@ class MadeSandboxes(LoadedSandboxes):
             if task.done():  # nobody has asked why it failed
                 del self._creations[name]
                 return
-        message = (
+        raise _too_many(
             f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when one"
             " is ready."
         )
-        raise Conflict.at("name", message, "too_many_sandboxes")
 
     async def _create_announced(self, name: str, beginning: Beginning, ttl: int | None) -> Entry:
         try:
@@ -199,7 +198,11 @@ class MadeSandboxes(LoadedSandboxes):
         if len(entries) >= MOST:
             unnamed = [entry for entry in entries if entry.created_on_first_use]
             if not unnamed:
-                raise too_many(MOST)
+                raise _too_many(
+                    f"There are {MOST} sandboxes, the maximum of a server. DELETE"
+                    " /_sandbox/sandboxes/NAME deletes one; those that are created with ttl_seconds"
+                    " expire."
+                )
             self.forget(min(reversed(unnamed), key=lambda entry: entry.last_used_at).sandbox.name)
 
     async def _new_name(self, name: str | None, prefix: str) -> str:
@@ -249,9 +252,8 @@ class MadeSandboxes(LoadedSandboxes):
         *,
         on_first_use: bool = False,
     ) -> Entry:
-        now, expires_at = wall_ms(), None
-        if ttl is not None:
-            expires_at = now + ttl * SECOND
+        now = wall_ms()
+        expires_at = None if ttl is None else now + ttl * SECOND
         belongings, keys = self.factory.belongings(), keys_of(sandbox)
         entry = Entry(sandbox, parent, on_first_use, now, now, expires_at, *belongings, keys)
         self._name_events(entry)
@@ -261,6 +263,10 @@ class MadeSandboxes(LoadedSandboxes):
         """Give the events of a sandbox ids that no earlier event had."""
         entry.incarnation = f"{self._started:x}-{next(self._begun)}"
         entry.origin_events = entry.sandbox.events.raised
+
+
+def _too_many(message: str) -> Conflict:
+    return Conflict.at("name", message, "too_many_sandboxes")
 
 
 def _none(name: str, error: Refusal) -> NotFound:

@@ -40,22 +40,12 @@ def folded(name: str) -> str:
     return name.lower()
 
 
-def too_many(most: int) -> Conflict:
-    """409 where there are as many sandboxes as a server keeps."""
-    message = (
-        f"There are {most} sandboxes, the maximum of a server. DELETE /_sandbox/sandboxes/NAME"
-        " deletes one; those that are created with ttl_seconds expire."
-    )
-    return Conflict.at("name", message, "too_many_sandboxes")
-
-
 def duplicate_name(name: str) -> Conflict:
     """409 for a name that a sandbox has."""
     advice = f"DELETE /_sandbox/sandboxes/{name} deletes it."
     if name == DEFAULT:
         advice = "Choose another name."
-    message = f"There is a sandbox {name} already. {advice}"
-    return Conflict.at("name", message, "duplicate_sandbox")
+    return Conflict.at("name", f"There is a sandbox {name} already. {advice}", "duplicate_sandbox")
 
 
 def made_up(prefix: str, number: int) -> str:
@@ -92,10 +82,9 @@ class Snapshots(dict[str, Snapshot]):
     def named(self, name: str) -> Snapshot:
         """A snapshot. Raises NotFound."""
         if name not in self:
-            advice = "GET /_sandbox/snapshots lists them."
             raise NotFound(
                 f"This sandbox has no snapshot {name[:63]}.",
-                advice=advice,
+                advice="GET /_sandbox/snapshots lists them.",
                 code="snapshot_not_found",
             )
         return self[name]

@@ -75,8 +75,10 @@ class LoadedSandboxes:
         """What is known of a sandbox that exists. Raises NotFound."""
         entry = self._found(name)
         if entry is None:
-            message = f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one."
-            raise NotFound(message, code="sandbox_not_found")
+            raise NotFound(
+                f"There is no sandbox {name[:63]}. POST /_sandbox/sandboxes creates one.",
+                code="sandbox_not_found",
+            )
         return entry
 
     def entries(self) -> list[Entry]:
@@ -102,9 +104,7 @@ class LoadedSandboxes:
         if sandbox is None:
             return None
         key = sandbox.store.api_keys.holder(unique, value)
-        if key not in sandbox.origin.seeded_keys:
-            return None
-        return sandbox.name
+        return sandbox.name if key in sandbox.origin.seeded_keys else None
 
     def sandboxes(self) -> list[Sandbox]:
         """The sandboxes that are in memory, those made first first."""

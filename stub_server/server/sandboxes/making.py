@@ -83,12 +83,9 @@ class SandboxFactory:
         beginning: Beginning = AS_AT_THE_START,
     ) -> Sandbox:
         """A sandbox without records."""
-        settings, seed, now = self.settings, beginning.seed, self.settings.now
-        if seed is None:
-            seed = settings.seed
-        if beginning.clock is not None:
-            now = beginning.clock[0]
-        rules = self.rules
+        settings, rules = self.settings, self.rules
+        seed = settings.seed if beginning.seed is None else beginning.seed
+        now = settings.now if beginning.clock is None else beginning.clock[0]
         sandbox = Sandbox(
             name=name,
             origin=Origin(seed, beginning.scenario or settings.scenario, rules.settings),
@@ -205,8 +202,10 @@ class SandboxFactory:
             return self._own(sandbox)
         except UnusableInput as error:
             log.warning("sandbox %s was not made: %s", sandbox.name, error)
-            message = "The scenario cannot be used any more. The log of the server says why."
-            raise NotFound(message, code="scenario_not_found") from None
+            raise NotFound(
+                "The scenario cannot be used any more. The log of the server says why.",
+                code="scenario_not_found",
+            ) from None
         finally:
             self._filling.pop(sandbox.name, None)
 

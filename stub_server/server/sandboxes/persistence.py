@@ -78,11 +78,11 @@ class Persistence(Commits):
 
         Raises Unavailable, and StoreError for one that is damaged.
         """
-        found: tuple[Entry, Sequence[Snapshot]] | str | None
         holder = self.store.holder
-        found = await self.query(lambda session: self.store.claim(session, name))
-        if found is None:
-            found = await self._lines.opening.run(lambda session: self._open(session, name))
+        address = await self.query(lambda session: self.store.claim(session, name))
+        if address is not None:
+            return address
+        found = await self._lines.opening.run(lambda session: self._open(session, name))
         if not isinstance(found, tuple):
             return found
         if holder != self.store.holder:  # the lease ended meanwhile: another may have changed it
@@ -99,8 +99,11 @@ class Persistence(Commits):
             if kept is None:
                 return None
             if kept.expires_at is not None and kept.expires_at <= wall_ms():
-                ended = Change(kept.id, ends=True, statements=[sql.steps_ended(kept.id)])
-                sql.commit(session, [ended], self.store.holder)
+                sql.commit(
+                    session,
+                    [Change(kept.id, ends=True, statements=[sql.steps_ended(kept.id)])],
+                    self.store.holder,
+                )
                 return None
             return self.factory.open(session, kept, self.store.holder)
 
@@ -203,11 +206,11 @@ class Persistence(Commits):
         Raises Unavailable.
         """
         if self.lease == 0:
-            message = (
+            raise store_unavailable(
                 "The store cannot be reached, and other servers may have the sandboxes of this one"
-                " by now."
+                " by now.",
+                "Send this again in a few seconds.",
             )
-            raise store_unavailable(message, "Send this again in a few seconds.")
 
     async def query(self, work: Callable[[Session], T]) -> T:
         """Read the store, beside the requests, once deleted sandboxes have left it.

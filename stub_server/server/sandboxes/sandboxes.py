@@ -46,8 +46,9 @@ class Sandboxes(MadeSandboxes):
         if kept is not None:
             # A stand-in with the same keys: what is refused before a sandbox is chosen is journaled
             # in it.
-            beginning = self.factory.beginning(kept)
-            self.default = self.factory.make(DEFAULT, kept["generation"], beginning)
+            self.default = self.factory.make(
+                DEFAULT, kept["generation"], self.factory.beginning(kept)
+            )
 
     def _read_stored(self) -> None:
         """Put the stored sandboxes in memory that the persistence reads at a start.
@@ -67,8 +68,9 @@ class Sandboxes(MadeSandboxes):
         if self.settings.restore is None:
             sandbox = self.factory.make(DEFAULT, generation)
         else:
-            file = read_file(self.settings.restore)
-            sandbox, snapshots, _ = self.factory.read(DEFAULT, generation, file, abroad=False)
+            sandbox, snapshots, _ = self.factory.read(
+                DEFAULT, generation, read_file(self.settings.restore), abroad=False
+            )
         entry = self._entry(sandbox)
         entry.snapshots.check_room_instead(snapshots)
         # before any request is served, and so with an event loop of its own
@@ -79,8 +81,9 @@ class Sandboxes(MadeSandboxes):
         return True
 
     async def _put(self, entry: Entry, snapshots: Sequence[Snapshot]) -> bool:
-        written = await self.persistence.write(entry.sandbox, *snapshots)
-        return await self.persistence.put(entry, written)
+        return await self.persistence.put(
+            entry, await self.persistence.write(entry.sandbox, *snapshots)
+        )
 
     # -- finding
 
@@ -149,8 +152,8 @@ class Sandboxes(MadeSandboxes):
         name: str,
         file: bytes | bytearray,
         *,
-        deliver: bool = False,
-        abroad: bool = False,
+        deliver: bool,
+        abroad: bool,
     ) -> tuple[Entry, Body]:
         """Replace a sandbox by that of a file. With `deliver` its new events are delivered.
 
@@ -242,11 +245,13 @@ class Sandboxes(MadeSandboxes):
     async def delete(self, name: str) -> None:
         """Delete a sandbox. Raises NotFound, Unavailable, and Conflict for the default one."""
         if folded(name) == DEFAULT:
-            message = (
+            raise Conflict.at(
+                "sandboxName",
                 f"The default sandbox cannot be deleted. POST /s/{DEFAULT}/_sandbox/reset seeds it"
-                " again."
+                " again.",
+                "sandbox_protected",
+                where="path",
             )
-            raise Conflict.at("sandboxName", message, "sandbox_protected", where="path")
         async with self.persistence.changing:
             name = (await self._present(name)).sandbox.name
             self.persistence.check_written()
