@@ -56,8 +56,9 @@ def _verb(name: str, about: About) -> click.Command:
     settings = _SETTINGS | about.get("settings", {})
     if "verbs" in about:
         below = [_verb(each, it) for each, it in about["verbs"].items()]
-        text = f"{about['help']}\n\n{_EXIT_CODES}"
-        return click.Group(name, below, help=text, context_settings=settings)
+        return click.Group(
+            name, below, help=f"{about['help']}\n\n{_EXIT_CODES}", context_settings=settings
+        )
     return click.Command(
         name,
         params=_parameters(about),

@@ -26,8 +26,9 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
         written = _write_new(_files_of(tool, folder), folder)
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
-    text = "\n".join(written) or "Every file is there already."
-    show({"written": written}, text, as_json=as_json)
+    show(
+        {"written": written}, "\n".join(written) or "Every file is there already.", as_json=as_json
+    )
 
 
 def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
@@ -80,8 +81,11 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
     from ..storage.sqlite import back_up
 
     size = back_up(folder, file)
-    text = f"{file} is a copy of the store in {folder}: {size:,} bytes."
-    show({"file": str(file), "bytes": size}, text, as_json=as_json)
+    show(
+        {"file": str(file), "bytes": size},
+        f"{file} is a copy of the store in {folder}: {size:,} bytes.",
+        as_json=as_json,
+    )
 
 
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:

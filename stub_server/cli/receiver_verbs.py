@@ -53,10 +53,11 @@ def certify(
         try:
             report: Body = target.control("POST", "/certify", json=body)["certificate"]
         except Refused as error:
-            message = error.message.replace("signing_key", "--signing-key").replace(
-                "event_type", "--event"
-            )
-            raise Unusable(message) from None  # the receiver breaks no rule
+            raise Unusable(
+                error.message.replace("signing_key", "--signing-key").replace(
+                    "event_type", "--event"
+                )
+            ) from None  # the receiver breaks no rule
     target.show(report, _certificate_text(report))
     sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
 

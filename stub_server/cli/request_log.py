@@ -97,7 +97,7 @@ class RequestLog:
             "request_id": trace.id,
             "sandbox": trace.sandbox,
             "method": trace.method[:20],
-            "path": _shown(trace.path),
+            "path": shortened(trace.path.encode("unicode_escape").decode(), 199),
             "operation": trace.operation,
             "status": trace.status,
             "code": trace.code,
@@ -134,8 +134,3 @@ class RequestLog:
         if order.get("status") != "pending":
             return None
         return pay_url(self._url, trace.sandbox, order["id"])
-
-
-def _shown(path: str) -> str:
-    """A path on one line, short enough for it."""
-    return shortened(path.encode("unicode_escape").decode(), 199)

@@ -64,8 +64,11 @@ class Target:
         """A list of the control surface, of all pages, or its first entries."""
         found: list[Any] = []
         for page in count(1):
-            asked = given(**query) | {"limit": min(most, _PAGE), "page": page}
-            answer = self.control("GET", f"/{member}", params=asked)
+            answer = self.control(
+                "GET",
+                f"/{member}",
+                params=given(**query) | {"limit": min(most, _PAGE), "page": page},
+            )
             found += answer[member]
             if len(found) >= most or not answer["pagination"]["has_next"]:
                 break
