@@ -33,8 +33,7 @@ def get_product(work: Work, ident: str) -> Reply:
 
 
 def update_product(work: Work, ident: str, body: Body) -> Reply:
-    row = work.open_allowed("products", ident, "product")
-    product = row.changed(body)
+    product = work.open_allowed("products", ident, "product").changed(body)
     if "planIds" in body:
         product = product.changed({"planIds": _plans(work, product)})
     rules.check_open(work.project_named(product["projectId"]), "projectId")

@@ -56,8 +56,7 @@ def trigger_event(work: Work, body: Body) -> Body:
     it receive it.
     """
     entry = work.server.document.events[body["type"]]
-    subject = _subject(work, body, entry)
-    event = samples.sample(work.draft, body["type"], entry, subject)
+    event = samples.sample(work.draft, body["type"], entry, _subject(work, body, entry))
     if "overrides" in body:
         event = event._replace(
             resource=orjson.dumps(_patched(orjson.loads(event.resource), body["overrides"]))
@@ -93,8 +92,11 @@ def _subject(work: Work, body: Body, entry: Body) -> Record | None:
         if record is not None:
             work.work_for(store)
             return record
-    message = f"No record of this sandbox that {body['type']} is about has this resource_id."
-    raise Conflict.at("resource_id", message, "reference_not_found")
+    raise Conflict.at(
+        "resource_id",
+        f"No record of this sandbox that {body['type']} is about has this resource_id.",
+        "reference_not_found",
+    )
 
 
 def _patched(value: Any, changes: Any) -> Any:

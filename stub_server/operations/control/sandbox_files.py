@@ -97,8 +97,11 @@ async def import_sandbox(work: Work, query: Body) -> Body:
             work.sandbox.name, work.upload, deliver=query["deliver"], abroad=work.request.is_foreign
         )
     except BadFile as error:
-        details = [_detail(error, reason) for reason in error.reasons]
-        raise Invalid(str(error)[:_MOST_SHOWN], code="unusable_file", details=details) from None
+        raise Invalid(
+            str(error)[:_MOST_SHOWN],
+            code="unusable_file",
+            details=[_detail(error, reason) for reason in error.reasons],
+        ) from None
     work.move_to(entry.sandbox)
     return {"sandbox": shown(work, entry), "replaced": replaced}
 

@@ -49,8 +49,9 @@ async def get_request(work: Work, ident: str) -> Reply:
 
 async def get_requests_har(work: Work, query: Body) -> Reply:
     found = await _chosen(work, query)
-    url = work.server.settings.url + work.prefix
-    return Streamed(archive(found, url, __version__), b"application/har+json")
+    return Streamed(
+        archive(found, work.server.settings.url + work.prefix, __version__), b"application/har+json"
+    )
 
 
 async def verify_requests(work: Work, body: Body) -> Reply:

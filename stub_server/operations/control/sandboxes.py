@@ -79,5 +79,6 @@ def _being_made(work: Work, name: str, progress: float) -> Reply:
 
 
 def _made(work: Work, entry: Entry) -> Reply:
-    path = f"/_sandbox/sandboxes/{entry.sandbox.name}"
-    return reply.value({"sandbox": shown(work, entry)}).created(work, path)
+    return reply.value({"sandbox": shown(work, entry)}).created(
+        work, f"/_sandbox/sandboxes/{entry.sandbox.name}"
+    )
