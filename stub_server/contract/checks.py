@@ -52,8 +52,10 @@ def _openapi(document: Document) -> Faults:
             misshapen.append(best_match([error]) or error)
     for error in misshapen or found:
         # A default is checked by itself: where its schema is, is looked up.
-        place = list(error.absolute_path) or path_to(error.schema, document.raw) or []
-        yield error_at(place, error.message[:400])
+        yield error_at(
+            list(error.absolute_path) or path_to(error.schema, document.raw) or [],
+            error.message[:400],
+        )
 
 
 def misshapen(data: Json, shape: str) -> Faults:
@@ -81,8 +83,9 @@ def shape_faults(raw: Json, shipped: Json) -> Faults:
     for name, schema in shipped["components"]["schemas"].items():
         if "x-lifecycle" in schema and "x-lifecycle" not in schemas.get(name, {}):
             place: Place = ["components", "schemas", name, "x-lifecycle"]
-            reason = "the server needs the states of this resource: keep its x-lifecycle"
-            yield error_at(place, reason)
+            yield error_at(
+                place, "the server needs the states of this resource: keep its x-lifecycle"
+            )
 
 
 # -- the tables, each against the others
@@ -151,14 +154,18 @@ def _payload(document: Document, name: str) -> Faults:
     post: Place = ["x-webhooks", name, "post"]
     key = event["payload_key"]
     if key not in document.schema_at(event["schema"], ["data"]).get("properties", {}):
-        reason = f"data of the payload has no member {key}: name one that it has"
-        yield error_at([*post, "x-payload-key"], reason)
+        yield error_at(
+            [*post, "x-payload-key"],
+            f"data of the payload has no member {key}: name one that it has",
+        )
     example = event["example"]["data"].get(key)
     if not isinstance(example, dict) or (
         event["record"] and not isinstance(example.get("id"), str)
     ):
-        place = [*post, "requestBody", "content", JSON, "example"]
-        yield error_at(place, f"data.{key} must be an example of the resource, with its id")
+        yield error_at(
+            [*post, "requestBody", "content", JSON, "example"],
+            f"data.{key} must be an example of the resource, with its id",
+        )
 
 
 # -- what the rules need of the shipped contract
@@ -168,8 +175,9 @@ def _needs(document: Document, shipped: Document) -> Faults:
     for name, old in shipped.lifecycles.items():
         new = document.lifecycles[name]
         if new.field != old.field:
-            reason = f"the server stores the state in {old.field}: do not change it"
-            yield error_at([*new.at, "field"], reason)
+            yield error_at(
+                [*new.at, "field"], f"the server stores the state in {old.field}: do not change it"
+            )
         yield from _unknown(old.states, new.states, [*new.at, "states"], _STATE_NEEDED)
         yield from _unknown(old.sets, new.sets, [*new.at, "sets"], _SET_NEEDED)
     for name in {**shipped.unique, **document.unique}:
@@ -203,7 +211,8 @@ def _new_key(
         reason = f"x-unique has no effect here, only in {', '.join(refusing)}: remove it"
         yield error_at(place, reason)
         return
-    if key.code not in _codes_of_conflicts(document):
+    conflicts = [operation.responses.get(409) for operation in document.operations.values()]
+    if not any(key.code in conflict.codes for conflict in conflicts if conflict is not None):
         reason = f"no operation refuses with {key.code}: list it in x-codes of a 409"
         yield error_at([*place, "code"], reason)
     create = document.operations.get(f"create{name}")
@@ -219,23 +228,15 @@ def _have_codes(keys: Iterable[UniqueKey]) -> bool:
     return any(key.code for key in keys)
 
 
-def _codes_of_conflicts(document: Document) -> set[str]:
-    found: set[str] = set()
-    for operation in document.operations.values():
-        if 409 in operation.responses:
-            found.update(operation.responses[409].codes)
-    return found
-
-
 def _served(new: Operation, old: Operation) -> Faults:
     """An operation can be served by the handler of the shipped one."""
     ids = old.path.count("{")
     if new.path.count("{") != ids:
-        reason = (
+        yield error_at(
+            new.at,
             f"the path of {new.id} must have {counted(ids, 'id')}, and has {new.path.count('{')}:"
-            " correct it"
+            " correct it",
         )
-        yield error_at(new.at, reason)
     if old.scheme is not None and new.scheme is None:
         yield error_at(new.at, f"{new.id} needs to know its caller: keep a scheme in its security")
     place = [*new.at, "responses"]

@@ -16,8 +16,6 @@ from .lifecycles import Changes, Lifecycle, Names, lifecycle_of
 from .source import Json, JsonObject, Place, error_at, operations_in, unescaped, value_at
 
 JSON = "application/json"
-MERCHANT = "merchant"
-"""The scope of a unique key that is no member."""
 _PARAMETER = re.compile(r"\{([^}]+)\}")
 
 
@@ -176,9 +174,10 @@ class Document:
         for number, node in enumerate(raw.get("parameters", ())):
             place = target(node, [*where, "parameters", number])
             about = self.resolve(node)
-            required = bool(about.get("required"))
             parameters.append(
-                Parameter(about["name"], about["in"], required, about["schema"], place)
+                Parameter(
+                    about["name"], about["in"], bool(about.get("required")), about["schema"], place
+                )
             )
         sent = [(each.place, each.name.lower()) for each in parameters]
         return Operation(
@@ -212,8 +211,9 @@ class Document:
             if code == "default" and "x-names-from" in self.raw:
                 continue  # an inbox answers what was set, whatever it is
             if not code.isdigit():
-                reason = f"{code}: name every status that can occur by its number"
-                raise error_at([*where, "responses"], reason)
+                raise error_at(
+                    [*where, "responses"], f"{code}: name every status that can occur by its number"
+                )
             raw = self.resolve(node)
             media, headers = {}, {}
             for name, content in raw.get("content", {}).items():
@@ -252,8 +252,10 @@ class Document:
     @cached_property
     def identity(self) -> dict[str, str]:
         """Which contract this is: its version, and the digest of the whole document."""
-        digest = sha256(orjson.dumps(self.raw, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        return {"version": str(self.raw["info"]["version"]), "digest": digest}
+        return {
+            "version": str(self.raw["info"]["version"]),
+            "digest": sha256(orjson.dumps(self.raw, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        }
 
     def schema(self, name: str) -> Json:
         """A schema of the components. Raises ContractError where there is none."""
@@ -365,5 +367,5 @@ def target(node: Json, place: Place) -> Place:
 
 
 def _unique_key(raw: Json) -> UniqueKey:
-    scope = None if raw["scope"] == MERCHANT else raw["scope"]
+    scope = None if raw["scope"] == "merchant" else raw["scope"]
     return UniqueKey(tuple(raw["members"]), scope, tuple(raw.get("ignores", ())), raw.get("code"))
