@@ -112,8 +112,9 @@ class Crowd:
         """About how many orders come of a visit; nothing is renewed in a project that is
         stopped.
         """
-        until = min(visit.offer.stops, self.past.end)
-        return count_orders(visit.offer.plan, visit.fate, visit.at, until)
+        return count_orders(
+            visit.offer.plan, visit.fate, visit.at, min(visit.offer.stops, self.past.end)
+        )
 
     def _again(self, visit: Visit) -> Iterator[Visit]:
         """The second try after an order that came to nothing, for some."""
@@ -162,15 +163,14 @@ class Crowd:
             yield visit.at
             draft = self.past.draft()
             customer = customer or self._sign_up(draft, self._rng, "metadata_of_buyers")
-            purchase = visit.purchase(self._rng, customer)
-            self.past.follow(live(self.past, draft, purchase))
+            self.past.follow(live(self.past, draft, visit.purchase(self._rng, customer)))
 
     def _sign_up(self, draft: Draft, rng: Random, metadata: str) -> Body:
         """Create the next customer, who follows from the seed, whatever the time."""
-        letters = draft.now >= ALPHANUMERIC_SINCE_MS
-        person = self._people.stranger(self.past.in_use, letters=letters)
+        person = self._people.stranger(self.past.in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS)
         ident = uuid_text(self._idents.getrandbits(128))
         words = pick(rng, "habits", metadata).split()
-        fields = person | {"metadata": dict([words]) if words else {}}
-        customer = changed_customer(draft.new("customers", ident), fields)
+        customer = changed_customer(
+            draft.new("customers", ident), person | {"metadata": dict([words]) if words else {}}
+        )
         return resources.add(draft, customer).public

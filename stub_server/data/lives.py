@@ -83,8 +83,9 @@ def _place(script: Script, draft: Draft, purchase: Purchase) -> Row:
     assert project is not None
     assert plan is not None
     renews = store.running_of(customer_id, plan["id"]) is not None
-    sold_out = store.is_sold_out(plan, customer_id)
-    order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)
+    order_rules.check_buyable(
+        project, plan, fate.method, sold_out=store.is_sold_out(plan, customer_id), renews=renews
+    )
     refused = None
     if fate.outcome == "failed":
         refused = pick(script.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED

@@ -57,8 +57,10 @@ def _specs(scenario: Scenario, faker: Faker) -> Iterator[Node]:
     if scenario.every_state and drawn > len(STATES) + 1:
         states[-len(STATES) :] = STATES
     for place, slug in enumerate(faker.random_sample([*offered()], drawn)):
-        share = SHARES[min(place, len(SHARES) - 1)]
-        yield Node({"slug": slug, "status": states[place], "share": share}, "")
+        yield Node(
+            {"slug": slug, "status": states[place], "share": SHARES[min(place, len(SHARES) - 1)]},
+            "",
+        )
     for spec in scenario.root.each("projects"):
         if spec.value["slug"] not in offered():
             raise spec["slug"].fail(f"the catalogue has no project {spec.value['slug']!r}")
@@ -132,8 +134,9 @@ def _limit_places(draft: Draft, offers: list[Offer]) -> None:
         members = store.subscriptions.members("plan_subscribers", ident)
         in_use = len({*members, *store.orders.members("plan_waiting", ident)})
         if in_use and left and offer.closes >= draft.now and offer.plan["interval"]:
-            limited = {"max_subscribers": in_use + left.pop(0)}
-            resources.change(draft, draft.get("plans", ident).changed(limited))
+            resources.change(
+                draft, draft.get("plans", ident).changed({"max_subscribers": in_use + left.pop(0)})
+            )
 
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
@@ -145,8 +148,7 @@ def move_project(draft: Draft, ident: str, to: str) -> None:
 
 def withdraw_plan(draft: Draft, ident: str) -> None:
     """A plan is not sold any more; who has it keeps it."""
-    row = draft.get("plans", ident)
-    resources.change(draft, changed_plan(row, {"status": "inactive"}, 0))
+    resources.change(draft, changed_plan(draft.get("plans", ident), {"status": "inactive"}, 0))
 
 
 # -- webhooks and keys
@@ -193,15 +195,15 @@ def plan_webhooks(past: Past) -> None:
 def _create_webhook(draft: Draft, name: str, fields: Body, receiver: Body) -> None:
     sandbox = draft.sandbox
     secret = derived_text(sandbox.rules.secret, 32, str(sandbox.origin.seed), "webhook", name)
-    blank = draft.new("webhooks", named_uuid("webhook", name))
-    webhook = new_webhook(blank, fields, new_key(secret.encode()))
+    webhook = new_webhook(
+        draft.new("webhooks", named_uuid("webhook", name)), fields, new_key(secret.encode())
+    )
     draft.put(webhook.keeping({"receiver": receiver}))
 
 
 def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
-    row = draft.get("webhooks", ident)
-    draft.put(changed_webhook(row, {"is_active": False}))
+    draft.put(changed_webhook(draft.get("webhooks", ident), {"is_active": False}))
     draft.at(draft.now, CALLING_OFF, ident)
 
 
@@ -243,15 +245,13 @@ def _plan_key(past: Past, rng: Random, node: Node) -> None:
 def _create_key(draft: Draft, ident: str, fields: Body) -> None:
     sandbox, projects = draft.sandbox, fields.get("allowed_projects", [])
     halves = pair_of(sandbox.rules.secret, sandbox.origin.seed, ident)
-    blank = draft.new("api_keys", ident)
-    key = api_keys.new_key(blank, fields, halves, projects, draft.now)
+    key = api_keys.new_key(draft.new("api_keys", ident), fields, halves, projects, draft.now)
     resources.add_key(draft, key.keeping({"user_id": draft.store.merchant.user_id}))
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
     row = draft.get("api_keys", ident)
-    off = api_keys.changed_key(row, {"is_active": False}, None, draft.now)
-    resources.change_key(draft, off)
+    resources.change_key(draft, api_keys.changed_key(row, {"is_active": False}, None, draft.now))
 
 
 def _use_main_key(past: Past, latest: int) -> None:

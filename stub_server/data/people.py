@@ -147,8 +147,7 @@ class PeopleProvider(BaseProvider):
         return local + self.numerify(self._habit("mail_digits"))
 
     def _cnpj(self, *, letters: bool) -> str:
-        alphabet = CNPJ_ALPHABET if letters else "0123456789"
-        root = "".join(self.random_choices(alphabet, length=6))
+        root = "".join(self.random_choices(CNPJ_ALPHABET if letters else "0123456789", length=6))
         return cnpj_with_check_digits(f"{self.random_int(OLDEST_ROOT, NEWEST_ROOT)}{root}0001")
 
     def _phones(self, place: Body, landlines: float) -> Body:
@@ -156,8 +155,7 @@ class PeopleProvider(BaseProvider):
         if self._chance(WITHOUT_PHONE):
             return {}
         code = {"country_code": "55", "area_code": place["ddd"]}
-        mobile = f"9{self.random_int(60_000_000, 99_999_999)}"
-        phones = {"mobile_phone": code | {"number": mobile}}
+        phones = {"mobile_phone": code | {"number": f"9{self.random_int(60_000_000, 99_999_999)}"}}
         if self._chance(landlines):
             phones["home_phone"] = code | {"number": f"3{self.random_int(0, 9_999_999):07}"}
         return phones

@@ -88,14 +88,14 @@ def visit_of(row: Body, offer: Offer, now: int, rng: Random) -> Visit:
     at = moment(rng, at, int(row.get("sway", 8) * HOUR))
     if bills:
         at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
-    fate = Fate(row.get("method", "pix"), row.get("outcome", "paid"), bills or ["paid"])
-    return Visit(at, offer, fate)
+    return Visit(
+        at, offer, Fate(row.get("method", "pix"), row.get("outcome", "paid"), bills or ["paid"])
+    )
 
 
 def first_seen(visits: list[Visit], now: int, rng: Random) -> int:
     """When somebody comes for the first time: to buy, or some hours ago."""
-    lately = moment(rng, now - 3 * HOUR, 2 * HOUR)
-    return min((visit.at for visit in visits), default=lately)
+    return min((visit.at for visit in visits), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
 
 
 # -- into a running sandbox

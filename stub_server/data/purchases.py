@@ -95,8 +95,7 @@ class Visit(NamedTuple):
 
     def purchase(self, rng: Random, customer: Body) -> Purchase:
         """What a customer orders then."""
-        body = cart(rng, self.offer)
-        return Purchase(body, as_buyer(customer), customer["id"], self.fate)
+        return Purchase(cart(rng, self.offer), as_buyer(customer), customer["id"], self.fate)
 
 
 def is_of_one(plan: Body, interval: str) -> bool:

@@ -118,8 +118,9 @@ def _order(past: Past, node: Node, ident: str, fields: Body, at: int) -> None:
     who = buyer(fields["customer"])
     customer = past.planned["customers"].get(who["document"])
     if customer is None:  # as in createPixOrder, who buys becomes one
-        named = named_uuid("customer", "of", ident)
-        customer = past.create("customers", node, named, from_buyer(who)[0], at)
+        customer = past.create(
+            "customers", node, named_uuid("customer", "of", ident), from_buyer(who)[0], at
+        )
     _check_older(node, "customer", customer, at)
     fate = Fate(fields["paymentMethod"], outcome)
     _buy_later(past, node, at, Purchase(fields, who, customer["id"], fate, ident))
