@@ -152,8 +152,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
     def subscription(self, order: Json | str) -> Json:
         """The subscription that an order opened."""
-        query = {"orderId": id_of(order)}
-        found: list[Json] = done(self.api.get("/v2/subscriptions", params=query))["subscriptions"]
+        found: list[Json] = done(
+            self.api.get("/v2/subscriptions", params={"orderId": id_of(order)})
+        )["subscriptions"]
         if not found:
             raise Refused(
                 "The order has opened no subscription. Pay it first; a one-time plan opens none."
@@ -279,8 +280,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
         Receivers on loopback are allowed on a local server.
         """
-        body = {"url": url, "events": listed(events)}
-        return shown(self.api.post("/v2/webhooks", json=body), "webhook")
+        return shown(
+            self.api.post("/v2/webhooks", json={"url": url, "events": listed(events)}), "webhook"
+        )
 
     def drain(self, timeout: float = 15.0) -> None:
         """Wait until every delivery that is due was sent and answered.
@@ -327,8 +329,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
             request["operationId"] = operationId
         bounds = {"exactly": times} if isinstance(times, int) else times
         response = given(status=status, code=code)
-        body = given(request=request, times=bounds, response=response or None)
-        answer = self.control.post("/requests/verify", json=body)
+        answer = self.control.post(
+            "/requests/verify", json=given(request=request, times=bounds, response=response or None)
+        )
         report = body_of(answer)
         if answer.status_code != 409 or "nearest" not in report:
             return list(done(answer)["requests"])
