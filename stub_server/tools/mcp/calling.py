@@ -172,8 +172,9 @@ async def answered(
     else:
         lines += body_lines(found)
     lines += _keep_keys(session, found)
-    facts = {"http_status": answer.status, **facts_of(found)}
-    return Result(lines, facts, following, may_be_long=full)
+    return Result(
+        lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full
+    )
 
 
 async def _events(session: Session, answer: Reply) -> list[str]:

@@ -119,8 +119,12 @@ class Endpoint:
         for each in of_sandbox[:-MOST_OF_A_SANDBOX] or [*self._sessions][:-MOST_SESSIONS]:
             owner = self._sessions.pop(each, None)
             if owner is not None:
-                ended = Question("DELETE", "/", headers={"mcp-session-id": each})
-                await inside.ask(partial(self._handle, owner), "", ended, None)
+                await inside.ask(
+                    partial(self._handle, owner),
+                    "",
+                    Question("DELETE", "/", headers={"mcp-session-id": each}),
+                    None,
+                )
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
@@ -155,6 +159,9 @@ async def _read(request: Request, receive: Receive) -> bytes | bytearray:
     """
     body = await request.read(receive)
     if may_have_more_values(body, MOST_VALUES):
-        message = f"The call has more than {MOST_VALUES:,} values, the most that a tool reads."
-        raise Refusal(message, status=413, code="payload_too_large")
+        raise Refusal(
+            f"The call has more than {MOST_VALUES:,} values, the most that a tool reads.",
+            status=413,
+            code="payload_too_large",
+        )
     return body

@@ -95,14 +95,18 @@ class Session:
         if not path.startswith("/v2/"):
             return await self.send(method, CONTROL + path, body=body, query=query)
         # the journal counts these to the command, and not to what is tested
-        headers = {"authorization": f"Bearer {await self.token()}", "user-agent": COMMAND}
-        return await self.send(method, path, headers=headers, body=body, query=query)
+        return await self.send(
+            method,
+            path,
+            headers={"authorization": f"Bearer {await self.token()}", "user-agent": COMMAND},
+            body=body,
+            query=query,
+        )
 
     async def page(self, path: str, accept: str, **query: Any) -> Reply:
         """A page of the server, as the sandbox shows it if there is one."""
         prefix = "" if self.sandbox is None else f"/s/{self.sandbox}"
-        headers = {"accept": accept}
-        return await self.send("GET", path, headers=headers, query=query, prefix=prefix)
+        return await self.send("GET", path, headers={"accept": accept}, query=query, prefix=prefix)
 
     async def send(
         self,
