@@ -3,9 +3,6 @@ before any is sent.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import orjson
 
 from ...core.record import object_in
 from ...engine.kept import Trace
@@ -40,19 +37,6 @@ _NOT_SENT = {
 }
 _REFUSED = {"admin_key_required": CREDENTIALS, "too_many_snapshots": SNAPSHOTS}
 _READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
-
-
-def name_of(request: Trace) -> str:
-    """What reports call a request: its operation, if it has one."""
-    return request.operation or f"{request.method} {request.path}"
-
-
-def json_of(request: Trace) -> Any:
-    """The parsed answer; None where it is no JSON."""
-    try:
-        return orjson.loads(request.answer or b"")
-    except ValueError:
-        return None
 
 
 def last_step(request: Trace) -> int:
