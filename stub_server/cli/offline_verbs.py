@@ -45,12 +45,6 @@ def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
     return files
 
 
-def _is_behind_link(target: Path, folder: Path) -> bool:
-    """Whether a folder between `folder` and what is in it leads elsewhere."""
-    between = target.parent.relative_to(folder)
-    return target.parent.resolve() != folder.resolve() / between
-
-
 def _write_new(files: Mapping[Path, bytes], folder: Path) -> list[str]:
     """Write the files that do not exist in a folder, and return their names.
 
@@ -58,7 +52,10 @@ def _write_new(files: Mapping[Path, bytes], folder: Path) -> list[str]:
     """
     new, other = [], []
     for target, content in files.items():
-        if _is_behind_link(target, folder):
+        between = target.parent.relative_to(folder)
+        if (
+            target.parent.resolve() != folder.resolve() / between
+        ):  # a folder between leads elsewhere
             other.append(str(target.parent))
         elif not os.path.lexists(target):
             new.append(target)

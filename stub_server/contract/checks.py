@@ -14,7 +14,7 @@ from .document import JSON, Document, Operation
 from .formats import Formats
 from .lifecycles import Lifecycle
 from .schema import Schemas
-from .source import ContractError, Json, Place, error_at, nodes, path_to, read
+from .source import ContractError, Json, Place, error_at, nodes, read
 
 Faults = Iterator[ContractError]
 
@@ -52,10 +52,10 @@ def _openapi(document: Document) -> Faults:
             misshapen.append(best_match([error]) or error)
     for error in misshapen or found:
         # A default is checked by itself: where its schema is, is looked up.
-        yield error_at(
-            list(error.absolute_path) or path_to(error.schema, document.raw) or [],
-            error.message[:400],
-        )
+        place = list(error.absolute_path)
+        if not place:
+            place = next((at for at, node in nodes(document.raw) if node is error.schema), [])
+        yield error_at(place, error.message[:400])
 
 
 def misshapen(data: Json, shape: str) -> Faults:

@@ -304,6 +304,8 @@ class Document:
         for name, item in self.raw.get("x-webhooks", {}).items():
             post = item["post"]
             media = post["requestBody"]["content"][JSON]
+            members = self.schema_at(media["schema"], ["data"]).get("properties", {})
+            record = str(members.get(post["x-payload-key"], {}).get("$ref", ""))
             found[name] = {
                 "summary": post["summary"],
                 "description": post["description"],
@@ -312,16 +314,9 @@ class Document:
                 "emitted_by": post.get("x-emitted-by", []),
                 "schema": media["schema"],
                 "example": media["example"],
-                "record": self._record(media["schema"], post["x-payload-key"]),
+                "record": record.rpartition("/")[2] or None,
             }
         return found
-
-    def _record(self, payload: Json, key: str) -> str | None:
-        """The schema's name of the record under a key of a payload's data; None if there
-        is no record.
-        """
-        members = self.schema_at(payload, ["data"]).get("properties", {})
-        return str(members.get(key, {}).get("$ref", "")).rpartition("/")[2] or None
 
     @cached_property
     def scopes(self) -> list[Json]:

@@ -129,7 +129,7 @@ class Crowd:
         where PIX is not taken.
         """
         now = self.past.end
-        offers = [each for each in self.past.offers if each.closes >= now and each.takes("pix")]
+        offers = [each for each in self.past.offers if each.closes >= now and each.takes_pix]
         for _ in range(count if offers else 0):
             visit = self._visit(offers, now - 20 * HOUR)
             yield [visit._replace(fate=Fate("pix", "pending"))]
@@ -141,7 +141,7 @@ class Crowd:
         """
         now, rng, offers = self.past.end, self._rng, []
         for offer in self.past.offers:
-            if offer.is_sold_at(now) and is_of_one(offer.plan, "month") and offer.takes("pix"):
+            if offer.is_sold_at(now) and is_of_one(offer.plan, "month") and offer.takes_pix:
                 offers.append(offer)
         if not offers:
             raise asked.fail(

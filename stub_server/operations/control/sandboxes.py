@@ -21,7 +21,9 @@ async def list_sandboxes(work: Work, query: Body) -> Reply:
 async def create_sandbox(work: Work, body: Body) -> Reply:
     sandboxes = work.sandboxes
     wanted = body.get("name"), checked_beginning(work, body), body.get("ttl_seconds")
-    if not _prefers_to_ask(work):
+    # whether the client prefers to ask for a result that takes a while (RFC 7240)
+    preferences = work.request.headers.get(b"prefer", b"").lower().split(b",")
+    if b"respond-async" not in map(bytes.strip, preferences):
         return _made(work, await sandboxes.create(*wanted))
     name, creation = await sandboxes.create_beside(*wanted)
     await asyncio.wait((creation,), timeout=SOON)
@@ -63,12 +65,6 @@ async def rotate_sandbox(work: Work, name: str, body: Body) -> Body:
         "keys_total": total,
         "keys_deleted": deletes,
     }
-
-
-def _prefers_to_ask(work: Work) -> bool:
-    """Whether the client prefers to ask for a result that takes a while (RFC 7240)."""
-    preferences = work.request.headers.get(b"prefer", b"").lower().split(b",")
-    return b"respond-async" in map(bytes.strip, preferences)
 
 
 def _being_made(work: Work, name: str, progress: float) -> Reply:
