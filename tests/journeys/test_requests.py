@@ -90,8 +90,6 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(
         ({"caller": "nobody"}, []),
         ({"contains": "Ana of the journal"}, ["/v2/customers"]),
         ({"contains": "note=7"}, ["/v2/plans"]),
-        ({"contains": "nowhere"}, ["/v2/nowhere"]),
-        ({"method": "POST", "status": "2xx"}, []),
     ],
 )
 def test_each_filter_means_its_requests(sandbox: Sandbox, query: Json, expected: list[str]) -> None:
@@ -106,8 +104,6 @@ def test_each_filter_means_its_requests(sandbox: Sandbox, query: Json, expected:
     ("query", "field"),
     [
         ({"operationId": "listNothing"}, "operationId"), ({"method": "GETS"}, "method"), ({"status": "40"}, "status"),
-        ({"status": "6xx"}, "status"), ({"since": "yesterday"}, "since"), ({"limit": "0"}, "limit"),
-        ({"path": ""}, "path"), ({"contains": "x" * 201}, "contains"), ({"control": "maybe"}, "control"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["/requests", "/requests.har"])

@@ -203,18 +203,6 @@ def test_what_is_no_url_is_refused(door: Door, url: str) -> None:
     ) == {"success_url"}
 
 
-def test_null_is_taken_where_the_contract_says_nullable_and_nowhere_else(door: Door) -> None:
-    refused(
-        door.send("POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, success_url=None)),
-        409,
-        "reference_not_found",
-    )
-    assert codes(door, "POST", "/v2/orders/pix", order_body(NOBODY, NOBODY, metadata=None)) == {
-        "metadata": "type"
-    }
-    assert codes(door, "POST", "/v2/customers", customer_body(email=None)) == {"email": "type"}
-
-
 PHONE = "phones.mobile_phone."
 
 
