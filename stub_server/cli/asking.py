@@ -53,14 +53,14 @@ def _list(
     member: str, columns: str, target: Target, limit: int = sys.maxsize, **query: Any
 ) -> None:
     """Print a list of the control surface, all of it without a limit."""
-    show_list(target, target.every(member, limit, **query), columns)
+    show_list(target, member, target.every(member, limit, **query), columns)
 
 
-def show_list(target: Target, found: dict[str, list[Any]], columns: str) -> None:
+def show_list(target: Target, member: str, entries: list[Any], columns: str) -> None:
     """Print a list as a table with the names of the columns above it; one with a dot is of a member
     of a member.
     """
-    ((member, entries),) = found.items()
+    found = {member: entries}
     if not entries:
         target.show(found, f"There are no such {member}.")
         return

@@ -50,6 +50,7 @@ def list_orders(target: Target, limit: int, status: str | None) -> None:
     """List the newest orders of a sandbox."""
     show_list(
         target,
+        "orders",
         target.orders(**given(limit=limit, status=status)),
         "id code status totalAmount paymentMethod customer.name",
     )
@@ -194,7 +195,7 @@ def _one(target: Target, ident: str, none: str, **query: Any) -> Any:
     ClickException where there is none.
     """
     if ident == "last":
-        newest = target.every("requests", 1, **query)["requests"]
+        newest = target.every("requests", 1, **query)
         if not newest:
             raise click.ClickException(none)
         ident = newest[0]["id"]

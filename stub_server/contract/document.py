@@ -172,7 +172,9 @@ class Document:
         has_json = JSON in content
         parameters = []
         for number, node in enumerate(raw.get("parameters", ())):
-            place = target(node, [*where, "parameters", number])
+            place: Place = [*where, "parameters", number]
+            if "$ref" in node:
+                place = [*unescaped(node["$ref"])]
             about = self.resolve(node)
             parameters.append(
                 Parameter(
@@ -352,13 +354,6 @@ def _inside(schema: Json, step: str | int) -> Json:
     if isinstance(step, int):
         return schema.get("items")
     return schema.get("properties", {}).get(step, schema.get("additionalProperties"))
-
-
-def target(node: Json, place: Place) -> Place:
-    """The place of what a node refers to; its own if it refers to nothing."""
-    if isinstance(node, dict) and "$ref" in node:
-        return [*unescaped(node["$ref"])]
-    return place
 
 
 def _unique_key(raw: Json) -> UniqueKey:

@@ -44,10 +44,6 @@ class Touch(NamedTuple):
         """
         return f"{self.file}:{line_of(self.file, ['actions', self.number]) or '?'}"
 
-    def covers(self, place: Location) -> bool:
-        """Whether a place is one of these, or inside one."""
-        return any(place[: len(changed)] == changed[: len(place)] for changed in self.places)
-
 
 @dataclass
 class Overlays:
@@ -121,8 +117,9 @@ class Overlays:
         action did.
         """
         for touch in reversed(self.touches):
-            if place and touch.covers(tuple(place)):
-                return touch.line
+            for changed in touch.places:  # it is one of these, or inside one, or around it
+                if place and tuple(place[: len(changed)]) == changed[: len(place)]:
+                    return touch.line
         return None
 
     def named(self, fault: ContractError) -> ContractError:

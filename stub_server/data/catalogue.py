@@ -120,10 +120,10 @@ class CatalogueProvider(BaseProvider):
     def slogan(self) -> str:
         """One of Faker's catch phrases that reads well and promises no money."""
         barred = table("niches")["not_in_slogans"]
-        slogan = str(self.generator.format("catch_phrase"))
-        while any(words in slogan for words in barred):
+        while True:
             slogan = str(self.generator.format("catch_phrase"))
-        return slogan
+            if not any(words in slogan for words in barred):
+                return slogan
 
 
 @cache

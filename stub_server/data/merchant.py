@@ -27,10 +27,6 @@ from .scenario import Node, Scenario, check_request
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
-MAIN_KEY: Body = {
-    "name": "Loja principal",
-    "description": "Chave do site, com todas as permissões.",
-}
 NOT_OF_KEYS = ("key", "state", "usage", "days_old", "expires_in_days")
 NOT_OF_WEBHOOKS = ("key", "behaviour", "state", "days_old", "project")
 # of the last drawn projects, where every state is shown
@@ -211,7 +207,12 @@ def plan_keys(past: Past) -> None:
     """Plan the main key, which has all scopes that a key can have, and the scenario's."""
     scopes = [scope["name"] for scope in past.rules.document.scopes if scope["assignable"]]
     rng = past.stream("keys")
-    past.plan(past.begun + HOUR, _create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
+    main = {
+        "name": "Loja principal",
+        "description": "Chave do site, com todas as permissões.",
+        "scopes": scopes,
+    }
+    past.plan(past.begun + HOUR, _create_key, MAIN_ID, main)
     for node in past.scenario.root.each("keys"):
         _plan_key(past, rng, node)
     past.add(past.end, _use_main_key, past, past.end - MINUTE - int(rng.random() * 4 * MINUTE))

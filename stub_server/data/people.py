@@ -99,11 +99,11 @@ class PeopleProvider(BaseProvider):
 
     def stranger(self, known: set[str], *, letters: bool = True) -> Body:
         """A buyer with a document that is not `known`, and is from then on."""
-        buyer = self.buyer(letters=letters)
-        while buyer["document"] in known:
+        while True:
             buyer = self.buyer(letters=letters)
-        known.add(buyer["document"])
-        return buyer
+            if buyer["document"] not in known:
+                known.add(buyer["document"])
+                return buyer
 
     # -- parts of them
 
@@ -120,10 +120,10 @@ class PeopleProvider(BaseProvider):
 
     def _drawn_by_faker(self, formatter: str) -> str:
         """A name by a method of Faker's provider for persons, unless our table bars it."""
-        name = str(self.generator.format(formatter))
-        while name in table("names")["not_from_faker"]:
+        while True:
             name = str(self.generator.format(formatter))
-        return name
+            if name not in table("names")["not_from_faker"]:
+                return name
 
     def _name_and_mailbox(self) -> tuple[str, str]:
         """A full name, and the local part of an e-mail address that belongs to it."""

@@ -11,7 +11,7 @@ from ...contract.secrets import REDACTED
 from ...core.record import object_in
 from ...engine.kept import Trace
 
-_NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
+_NOT_COMPARED = ("date", "x-request-id", "ratelimit", "ratelimit-policy")
 # What is the machine's in answers of the control surface: its times, the instant that a running
 # clock shows, how many deliveries its receivers keep waiting, and the path of its own scenario.
 _MACHINES = frozenset(
