@@ -223,8 +223,9 @@ def _start(settings: Settings, listeners: Sequence[socket.socket]) -> None:
     try:
         app = create_app(settings)
     except BadFile as error:
-        lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons)
-        raise UnusableInput("\n  ".join(lines)) from None
+        raise UnusableInput(
+            "\n  ".join((f"--restore {settings.restore}: it cannot be used.", *error.reasons))
+        ) from None
     run(app, settings, listeners)
 
 

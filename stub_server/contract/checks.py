@@ -82,9 +82,9 @@ def shape_faults(raw: Json, shipped: Json) -> Faults:
     schemas = raw["components"]["schemas"]
     for name, schema in shipped["components"]["schemas"].items():
         if "x-lifecycle" in schema and "x-lifecycle" not in schemas.get(name, {}):
-            place: Place = ["components", "schemas", name, "x-lifecycle"]
             yield error_at(
-                place, "the server needs the states of this resource: keep its x-lifecycle"
+                ["components", "schemas", name, "x-lifecycle"],
+                "the server needs the states of this resource: keep its x-lifecycle",
             )
 
 

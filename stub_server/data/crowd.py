@@ -73,8 +73,12 @@ class Crowd:
         for visits in buyers:
             past.follow(self._come(sorted(visits, key=lambda visit: visit.at)))
         for _ in range(people - len(buyers)):
-            at = past.rhythm.instant(self._idle, past.rhythm.start, past.end)
-            past.plan(at, self._sign_up, self._idle, "metadata_of_others")
+            past.plan(
+                past.rhythm.instant(self._idle, past.rhythm.start, past.end),
+                self._sign_up,
+                self._idle,
+                "metadata_of_others",
+            )
 
     def _visit(self, offers: list[Offer], since: int = 0) -> Visit:
         """Somebody buys one of some offers, chosen by their shares, while it is sold."""

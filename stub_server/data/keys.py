@@ -36,8 +36,8 @@ def own_pair(sandbox: Sandbox, ident: str = MAIN_ID) -> tuple[str, str]:
 
 def own_signing_keys(sandbox: Sandbox, ident: str) -> Body:
     """The hidden member of a webhook of a sandbox with a signing key that no other one has."""
-    names = (str(sandbox.origin.seed), "webhook", ident, sandbox.identity)
-    drawn = derived_text(sandbox.rules.secret, 32, *names)
+    seed, secret = str(sandbox.origin.seed), sandbox.rules.secret
+    drawn = derived_text(secret, 32, seed, "webhook", ident, sandbox.identity)
     return {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]}
 
 

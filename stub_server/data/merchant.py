@@ -245,14 +245,21 @@ def _plan_key(past: Past, rng: Random, node: Node) -> None:
 
 def _create_key(draft: Draft, ident: str, fields: Body) -> None:
     sandbox, projects = draft.sandbox, fields.get("allowed_projects", [])
-    halves = pair_of(sandbox.rules.secret, sandbox.origin.seed, ident)
-    key = api_keys.new_key(draft.new("api_keys", ident), fields, halves, projects, draft.now)
+    key = api_keys.new_key(
+        draft.new("api_keys", ident),
+        fields,
+        pair_of(sandbox.rules.secret, sandbox.origin.seed, ident),
+        projects,
+        draft.now,
+    )
     resources.add_key(draft, key.keeping({"user_id": draft.store.merchant.user_id}))
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
-    row = draft.get("api_keys", ident)
-    resources.change_key(draft, api_keys.changed_key(row, {"is_active": False}, None, draft.now))
+    resources.change_key(
+        draft,
+        api_keys.changed_key(draft.get("api_keys", ident), {"is_active": False}, None, draft.now),
+    )
 
 
 def _use_main_key(past: Past, latest: int) -> None:

@@ -28,8 +28,9 @@ def create_product(work: Work, body: Body) -> Reply:
 
 
 def get_product(work: Work, ident: str) -> Reply:
-    record = work.find_allowed("products", ident, "product")
-    return reply.enveloped("Product retrieved.", "product", record.public)
+    return reply.enveloped(
+        "Product retrieved.", "product", work.find_allowed("products", ident, "product").public
+    )
 
 
 def update_product(work: Work, ident: str, body: Body) -> Reply:

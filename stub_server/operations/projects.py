@@ -29,8 +29,9 @@ def create_project(work: Work, body: Body) -> Reply:
     if work.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
-    project = rules.new_project(work.draft.new("projects"), body, work.who.identity.subject)
-    row = work.draft.move(project)
+    row = work.draft.move(
+        rules.new_project(work.draft.new("projects"), body, work.who.identity.subject)
+    )
     return shown(work, row, "Project created.").created(work, f"/v2/projects/{row.id}")
 
 

@@ -172,10 +172,8 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
     def _project(self) -> str:
         if "projectId" in self.sample:
             return self.sample["projectId"]
-        made: Json = done(
-            self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"})
-        )
-        ident: str = made["data"]["project"]["id"]
+        made = self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"})
+        ident: str = shown(made, "data")["project"]["id"]
         done(self.api.post(f"/v2/projects/{ident}/activate"))
         self.sample["projectId"] = ident
         return ident

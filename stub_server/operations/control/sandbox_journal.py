@@ -48,9 +48,9 @@ async def get_request(work: Work, ident: str) -> Reply:
 
 
 async def get_requests_har(work: Work, query: Body) -> Reply:
-    found = await _chosen(work, query)
     return Streamed(
-        archive(found, work.server.settings.url + work.prefix, __version__), b"application/har+json"
+        archive(await _chosen(work, query), work.server.settings.url + work.prefix, __version__),
+        b"application/har+json",
     )
 
 

@@ -68,8 +68,7 @@ def _plans(work: Work, body: Body) -> list[Body]:
     rows = store.plans.rows_of("status", "active")
     if project is not None:
         rows = store.plans.rows_of("projectId", project["id"])
-    oldest = islice(rows, MOST_PLANS)
-    return [row.public for row in oldest if _is_on_sale(store, row.public)]
+    return [row.public for row in islice(rows, MOST_PLANS) if _is_on_sale(store, row.public)]
 
 
 def _is_on_sale(store: Store, plan: Body) -> bool:

@@ -14,8 +14,12 @@ SOON = 1.0  # seconds in which a sandbox is answered itself, and not where to as
 
 
 async def list_sandboxes(work: Work, query: Body) -> Reply:
-    found = await work.sandboxes.listed(query.get("name", "*"))
-    return lists.listed_here("sandboxes", found, query, partial(summary_of, work))
+    return lists.listed_here(
+        "sandboxes",
+        await work.sandboxes.listed(query.get("name", "*")),
+        query,
+        partial(summary_of, work),
+    )
 
 
 async def create_sandbox(work: Work, body: Body) -> Reply:

@@ -187,9 +187,12 @@ class Session:
         sandbox.ids.requests = RequestIds(request.id)
         self.timepiece.show(sandbox, request.at, request.received)
         body = request.body or b""
-        headers = self._headers(request, body)
         asked = Question(
-            request.method, request.path, request.query.decode("latin-1"), headers, body
+            request.method,
+            request.path,
+            request.query.decode("latin-1"),
+            self._headers(request, body),
+            body,
         )
         self._ended.clear()
         reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
