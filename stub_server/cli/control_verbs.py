@@ -59,8 +59,8 @@ def list_orders(target: Target, limit: int, status: str | None) -> None:
 # -- whole sandboxes
 
 
-def _created(target: Target, body: Body) -> Body:
-    """A new sandbox.
+def _created(target: Target, body: Body) -> Any:
+    """What is answered of a new sandbox.
 
     One that takes long is asked for until it is ready, and a terminal shows how far it is.
     """
@@ -80,13 +80,12 @@ def _created(target: Target, body: Body) -> Body:
         answer = target.control("GET", f"/sandboxes/{quote(name, safe='')}")
     if shows:
         click.echo(err=True)
-    sandbox: Body = answer["sandbox"]
-    return sandbox
+    return answer
 
 
 def create(target: Target, **beginning: Any) -> None:
     """Create a sandbox. Without NAME the server chooses a name."""
-    answer = {"sandbox": _created(target, given(**beginning))}
+    answer = _created(target, given(**beginning))
     target.show(answer, f"{{sandbox[name]}} is created.\n{_CALL}".format(**answer))
 
 
@@ -95,11 +94,12 @@ def invite(target: Target, name: str) -> None:
     credentials.
     """
     try:
-        made = _created(target, {"name": name})
+        found = _created(target, {"name": name})
     except Refused as refusal:
         if refusal.code != "duplicate_sandbox":
             raise
-        made = target.control("GET", f"/sandboxes/{quote(name, safe='')}")["sandbox"]
+        found = target.control("GET", f"/sandboxes/{quote(name, safe='')}")
+    made = found["sandbox"]
     answer = {"sandbox": made["name"], **made["credentials"]}
     server = answer["base_url"].removesuffix(f"/s/{answer['sandbox']}")
     target.show(answer, _INVITATION.format(**answer, server=server))
