@@ -21,7 +21,6 @@ from ..server.views import pay_url
 
 AT_ONCE = 200  # lines per write, and requests that wait for it: more would slow the server down
 PAUSE = 0.1  # seconds between two writes
-_CREATING = ("createPixOrder", "createOrder")
 
 
 class RequestLog:
@@ -128,7 +127,8 @@ class RequestLog:
         """The page on which a new order is paid; None where it is secret, or no body is stored, and
         for others.
         """
-        if not self._url or trace.operation not in _CREATING or trace.status != 201:
+        is_order = trace.operation in ("createPixOrder", "createOrder") and trace.status == 201
+        if not self._url or not is_order:
             return None
         order = object_in(trace.answer)  # empty where a fault rule broke it
         if order.get("status") != "pending":

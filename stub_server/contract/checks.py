@@ -90,21 +90,19 @@ def shape_faults(raw: Json, shipped: Json) -> Faults:
 
 # -- the tables, each against the others
 
-_IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"
-_IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-webhooks"
 _IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
-_STATE_NEEDED = (
-    "the rules of the server need the state {}: keep it, without moves if it never occurs"
-)
-_SET_NEEDED = "the rules of the server need the set {}: keep it, empty if it has no state"
-_KEY_NEEDED = "the server finds records of {} by {}: keep its unique key as it is"
 
 
 def _tables(document: Document) -> Faults:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
         place = [*operation.at, "x-scopes"]
-        yield from _unknown(sorted(operation.scopes), scopes, place, _IN_SCOPES)
+        yield from _unknown(
+            sorted(operation.scopes),
+            scopes,
+            place,
+            "{} is no scope of this contract: take it out, or describe it in x-scopes",
+        )
         if 204 in operation.responses and operation.responses[204].media:
             place = [*operation.at, "responses", "204", "content"]
             yield error_at(place, "a 204 has no content: take it out")
@@ -145,7 +143,12 @@ def _moves(document: Document, lifecycle: Lifecycle) -> Faults:
         yield from _unknown([move.from_], (*states, "new"), [*place, "from"], _IN_STATES)
         yield from _unknown([move.to], (*states, "deleted"), [*place, "to"], _IN_STATES)
         if "x-names-from" not in document.raw:  # else another document describes the events
-            yield from _unknown(move.events, document.events, place, _IN_EVENTS)
+            yield from _unknown(
+                move.events,
+                document.events,
+                place,
+                "{} is no event of this contract: take it out, or describe it in x-webhooks",
+            )
 
 
 def _payload(document: Document, name: str) -> Faults:
@@ -178,8 +181,18 @@ def _needs(document: Document, shipped: Document) -> Faults:
             yield error_at(
                 [*new.at, "field"], f"the server stores the state in {old.field}: do not change it"
             )
-        yield from _unknown(old.states, new.states, [*new.at, "states"], _STATE_NEEDED)
-        yield from _unknown(old.sets, new.sets, [*new.at, "sets"], _SET_NEEDED)
+        yield from _unknown(
+            old.states,
+            new.states,
+            [*new.at, "states"],
+            "the rules of the server need the state {}: keep it, without moves if it never occurs",
+        )
+        yield from _unknown(
+            old.sets,
+            new.sets,
+            [*new.at, "sets"],
+            "the rules of the server need the set {}: keep it, empty if it has no state",
+        )
     for name in {**shipped.unique, **document.unique}:
         yield from _keys(document, shipped, name)
     for operation in shipped.operations.values():
@@ -194,7 +207,10 @@ def _keys(document: Document, shipped: Document, name: str) -> Faults:
     for key in old:
         is_fixed = key.code is None or (name, key.name) == ("Customer", "document")
         if is_fixed and key not in [each._replace(code=key.code) for each in new]:
-            yield error_at(place, _KEY_NEEDED.format(name, key.name))
+            yield error_at(
+                place,
+                f"the server finds records of {name} by {key.name}: keep its unique key as it is",
+            )
     for number, key in enumerate(new):
         if key not in old:
             yield from _new_key(document, shipped, name, key, [*place, number])

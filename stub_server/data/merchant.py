@@ -27,12 +27,9 @@ from .scenario import Node, Scenario, check_request
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
-NOT_OF_KEYS = ("key", "state", "usage", "days_old", "expires_in_days")
-NOT_OF_WEBHOOKS = ("key", "behaviour", "state", "days_old", "project")
 # of the last drawn projects, where every state is shown
 STATES = ("draft", "suspended", "archived")
 PRODUCT_STATES = ("active", "draft", "archived")  # of the first project's products, then
-PLACES_LEFT = (0, 20)  # of the two plans that sell least
 
 # -- what is sold
 
@@ -124,7 +121,7 @@ def _limit_places(draft: Draft, offers: list[Offer]) -> None:
     """Of the memberships on sale those that sell least have few places: the first one none, the
     next one some.
     """
-    left, store = list(PLACES_LEFT), draft.store
+    left, store = [0, 20], draft.store
     for offer in sorted(offers, key=lambda offer: offer.share):
         ident = offer.plan["id"]
         members = store.subscriptions.members("plan_subscribers", ident)
@@ -171,7 +168,8 @@ def plan_webhooks(past: Past) -> None:
     """
     rng, first = past.stream("webhooks"), NEVER
     for node in past.scenario.root.each("webhooks"):
-        fields, name = node.without(*NOT_OF_WEBHOOKS), node.value["key"]
+        name = node.value["key"]
+        fields = node.without("key", "behaviour", "state", "days_old", "project")
         if "project" in node.value:
             fields["projectId"] = _project_id(past, node["project"], node.value["project"])
         check_request(past.rules.schemas, "WebhookCreate", fields, node)
@@ -221,7 +219,7 @@ def plan_keys(past: Past) -> None:
 def _plan_key(past: Past, rng: Random, node: Node) -> None:
     """Plan a key, and how often it was used, until when."""
     now, ident, state = past.end, named_uuid("api_key", node.value["key"]), node.value["state"]
-    fields = node.without(*NOT_OF_KEYS)
+    fields = node.without("key", "state", "usage", "days_old", "expires_in_days")
     named = node.get("allowed_projects", [])
     fields["allowed_projects"] = [_project_id(past, node["allowed_projects"], s) for s in named]
     check_request(past.rules.schemas, "ApiKeyCreate", fields, node)

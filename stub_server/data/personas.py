@@ -33,7 +33,6 @@ from .scenario import Node, ScenarioError, expand
 from .script import Script
 from .tables import table
 
-IMPOSSIBLE = "persona_not_possible"
 TABLES = ("customers", "orders", "subscriptions")
 LETTERS = 3  # of a passport, before its digits
 SUITING: Mapping[str, tuple[Callable[[Body], bool], str]] = {
@@ -115,7 +114,7 @@ def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict
         visits = visits_of(persona, offers, now, rng)
     except ScenarioError as error:
         reason = str(error).rpartition(": ")[2]
-        raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code=IMPOSSIBLE) from None
+        raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code="persona_not_possible") from None
     ident, begins = draft.ids.uuid(), first_seen(visits, now, rng)
     script = _script(draft, visits, begins, rng)
     customer = changed_customer(draft.sandbox.rules.new("customers", ident, begins), fields)

@@ -28,7 +28,6 @@ EVENTS = (
     "api_key.*",
 )
 _MOST_EXPLAINED = 20  # of the newest requests that were refused
-_BOUGHT = ("planId", "projectId")
 _FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are drawn at random
 
 
@@ -131,7 +130,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         """
         if persona is not None:
             body: Json = {"persona": persona}
-            for name in _BOUGHT:
+            for name in ("planId", "projectId"):
                 if name in changes:
                     body[name] = changes.pop(name)
             if changes:

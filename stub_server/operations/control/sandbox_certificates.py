@@ -43,9 +43,8 @@ async def certify_receiver(work: Work, body: Body) -> Body:
         run=work.trace.id,
     )
     usual = server.courier.sender
-    sender = Sender(
-        local=usual.local and not is_abroad, cacert=usual.cacert, mute=usual.is_mute
-    )  # a replay sends nothing
+    local = usual.local and not is_abroad
+    sender = Sender(local=local, cacert=usual.cacert, mute=usual.is_mute)  # a replay sends nothing
     watched = None
     if "effects" in body:
         watched = Effects(body["effects"], sender)

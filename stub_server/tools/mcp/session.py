@@ -20,8 +20,6 @@ Ask = Callable[[Question], Awaitable[Reply]]
 """Sends a request, whose path has the prefix of the sandbox, to the server, and
 returns the answer.
 """
-AGENT = "agent"
-"""The user agent of what the agent calls: the journal shows it."""
 _LIFETIME = 86_400  # seconds after which a sandbox is deleted that was made for an agent
 _MOST_SECRETS = 20
 
@@ -124,7 +122,7 @@ class Session:
         """
         if prefix is None:
             prefix = await self.prefix()
-        sent, content = {"user-agent": AGENT}, b""
+        sent, content = {"user-agent": "agent"}, b""  # the journal shows it
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
             sent["content-type"] = "application/json"
