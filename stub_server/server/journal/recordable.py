@@ -80,7 +80,7 @@ def chosen(sandbox: Sandbox) -> tuple[list[Trace], int]:
     if ordered and not found:
         raise _not_recordable(
             "The state before the stored requests is no longer stored, or the newest one went back"
-            " to it. Send further requests, or start with a larger --history."
+            " to it. Send further requests, then record."
         )
     return found, len(ordered) - len(found)
 
