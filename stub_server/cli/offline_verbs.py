@@ -53,9 +53,8 @@ def _write_new(files: Mapping[Path, bytes], folder: Path) -> list[str]:
     new, other = [], []
     for target, content in files.items():
         between = target.parent.relative_to(folder)
-        if (
-            target.parent.resolve() != folder.resolve() / between
-        ):  # a folder between leads elsewhere
+        # a folder between may lead elsewhere
+        if target.parent.resolve() != folder.resolve() / between:
             other.append(str(target.parent))
         elif not os.path.lexists(target):
             new.append(target)
