@@ -147,8 +147,7 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         Closing(DRAIN if sandboxes.persistence.is_shared else 0.0),
     )
     server.listeners.append(server.requests.count)
-    layers = partial(_layers, application=application, random=random)
-    app = Application(server, layers)
+    app = Application(server, partial(_layers, application=application, random=random))
     shipped = None
     if loaded.shipped is not None:
         shipped = Shipped(loaded.shipped, Schemas(loaded.shipped.raw, known))
@@ -156,8 +155,13 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
         Endpoint, shipped=shipped, ignore_unknown=settings.unknown_fields == "ignore"
     )
     _add_operations(app, "", document, OPERATIONS, partial(endpoint, schemas=schemas))
-    of_controls = partial(endpoint, schemas=Schemas(control.raw, known))
-    _add_operations(app, CONTROL, control, f"{OPERATIONS}.control", of_controls)
+    _add_operations(
+        app,
+        CONTROL,
+        control,
+        f"{OPERATIONS}.control",
+        partial(endpoint, schemas=Schemas(control.raw, known)),
+    )
     return app
 
 
@@ -226,8 +230,9 @@ def _sandboxes(
     try:
         sandboxes.open()
     except (ContractViolation, UniqueViolation) as error:
-        fault = ContractError(f"the contract does not fit the records of this server: {error}")
-        raise overlays.named(fault) from None
+        raise overlays.named(
+            ContractError(f"the contract does not fit the records of this server: {error}")
+        ) from None
     return sandboxes
 
 

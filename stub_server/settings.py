@@ -179,8 +179,10 @@ class Settings:
             "admin_key": self.admin_key and "set",
             "jwt_secret": self.secret and "set",
         }
-        public = "set" if self.is_public else ""
-        return {**flags(self._named(_SHARED) | also), "being public": public}
+        return {
+            **flags(self._named(_SHARED) | also),
+            "being public": "set" if self.is_public else "",
+        }
 
     def _named(self, names: Sequence[str]) -> Body:
         """The settings of these names."""

@@ -53,24 +53,21 @@ def _list(
     member: str, columns: str, target: Target, limit: int = sys.maxsize, **query: Any
 ) -> None:
     """Print a list of the control surface, all of it without a limit."""
-    show_list(target, target.every(member, limit, **query), columns)
+    show_list(target, member, target.every(member, limit, **query), columns)
 
 
-def show_list(target: Target, found: dict[str, list[Any]], columns: str) -> None:
-    """Print a list as a table with the names of the columns above it."""
-    ((member, entries),) = found.items()
+def show_list(target: Target, member: str, entries: list[Any], columns: str) -> None:
+    """Print a list as a table with the names of the columns above it; one with a dot is of a member
+    of a member.
+    """
+    found = {member: entries}
     if not entries:
         target.show(found, f"There are no such {member}.")
         return
     rows = []
     for entry in entries:
-        rows.append([_at(column, entry) for column in columns.split()])
+        rows.append([reduce(getitem, column.split("."), entry) for column in columns.split()])
     target.show(found, table(columns.upper(), rows))
-
-
-def _at(column: str, entry: Any) -> Any:
-    """The member of an entry, or with a dot that of a member."""
-    return reduce(getitem, column.split("."), entry)
 
 
 def _download(about: Body, target: Target, output: Path | None, **query: Any) -> None:
@@ -83,5 +80,6 @@ def _download(about: Body, target: Target, output: Path | None, **query: Any) ->
     write_private(file, data)
     if str(file) != "-":
         written = {"sandbox": target.sandbox, "file": str(file), "bytes": len(data)}
-        text = f"{file} is written from the sandbox {target.sandbox}: {len(data):,} bytes."
-        target.show(written, text)
+        target.show(
+            written, f"{file} is written from the sandbox {target.sandbox}: {len(data):,} bytes."
+        )

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..contract.source import fixture
 from ..core.problem import UnusableInput
 from ..settings import Settings
 from ..version import __version__, installed_commit
@@ -125,5 +126,5 @@ def serve(
         gc.enable()
 
 
-for each in described.verbs():
-    main.add_command(each)
+for name, about in fixture("command.yaml")["verbs"].items():
+    main.add_command(described.verb(name, about))

@@ -48,20 +48,29 @@ For the command stub-server, and for tests:
 
 def list_orders(target: Target, limit: int, status: str | None) -> None:
     """List the newest orders of a sandbox."""
-    found = target.orders(**given(limit=limit, status=status))
-    show_list(target, found, "id code status totalAmount paymentMethod customer.name")
+    show_list(
+        target,
+        "orders",
+        target.orders(**given(limit=limit, status=status)),
+        "id code status totalAmount paymentMethod customer.name",
+    )
 
 
 # -- whole sandboxes
 
 
-def _created(target: Target, body: Body) -> Body:
-    """A new sandbox.
+def _created(target: Target, body: Body) -> Any:
+    """What is answered of a new sandbox.
 
     One that takes long is asked for until it is ready, and a terminal shows how far it is.
     """
-    how = {"Prefer": "respond-async"}
-    answer = target.control("POST", "/sandboxes", json=body, headers=how, timeout=_LONGEST_CREATION)
+    answer = target.control(
+        "POST",
+        "/sandboxes",
+        json=body,
+        headers={"Prefer": "respond-async"},
+        timeout=_LONGEST_CREATION,
+    )
     shows = "creation" in answer and sys.stderr.isatty()
     while "creation" in answer:
         name, progress = answer["creation"]["name"], answer["creation"]["progress"]
@@ -71,13 +80,12 @@ def _created(target: Target, body: Body) -> Body:
         answer = target.control("GET", f"/sandboxes/{quote(name, safe='')}")
     if shows:
         click.echo(err=True)
-    sandbox: Body = answer["sandbox"]
-    return sandbox
+    return answer
 
 
 def create(target: Target, **beginning: Any) -> None:
     """Create a sandbox. Without NAME the server chooses a name."""
-    answer = {"sandbox": _created(target, given(**beginning))}
+    answer = _created(target, given(**beginning))
     target.show(answer, f"{{sandbox[name]}} is created.\n{_CALL}".format(**answer))
 
 
@@ -86,11 +94,12 @@ def invite(target: Target, name: str) -> None:
     credentials.
     """
     try:
-        made = _created(target, {"name": name})
+        found = _created(target, {"name": name})
     except Refused as refusal:
         if refusal.code != "duplicate_sandbox":
             raise
-        made = target.control("GET", f"/sandboxes/{quote(name, safe='')}")["sandbox"]
+        found = target.control("GET", f"/sandboxes/{quote(name, safe='')}")
+    made = found["sandbox"]
     answer = {"sandbox": made["name"], **made["credentials"]}
     server = answer["base_url"].removesuffix(f"/s/{answer['sandbox']}")
     target.show(answer, _INVITATION.format(**answer, server=server))
@@ -148,10 +157,12 @@ def wait(target: Target, url: str | None, timeout: float) -> None:
 
 def show_request(target: Target, ident: str, commands: bool) -> None:
     """Show a request with its answer, what it did and how to send it again."""
-    found = _one(target, ident, limit=1, commands=commands)
-    if found is None:
-        raise click.ClickException("the journal has no requests to the API.")
-    target.show(found, _request_text(found["request"]))
+    found = _one(target, ident, "the journal has no requests to the API.", commands=commands)
+    request = found["request"]
+    text = yaml_text(without(request, "curl", "explanation"))
+    if request["curl"] is not None:
+        text += f"\n\n{request['curl']}"
+    target.show(found, text)
 
 
 def verify_requests(target: Target, expected: str) -> None:
@@ -173,34 +184,22 @@ def verify_requests(target: Target, expected: str) -> None:
 
 def explain(target: Target, ident: str, commands: bool) -> None:
     """Explain a rejected request and suggest a fix."""
-    answer = _one(target, ident, limit=1, commands=commands, status="4xx")
-    if answer is None:
-        raise click.ClickException("no request was refused.")
+    answer = _one(target, ident, "no request was refused.", commands=commands, status="4xx")
     found = answer["request"]["explanation"]
     target.show(found, _explanation_text(answer["request"]))
     sys.exit(1 if found is not None and found["nearest"] is None else 0)
 
 
-def _one(target: Target, ident: str, **query: Any) -> Body | None:
-    """A request whole, by its id; for `last` the newest one that a query finds, or None."""
-    if ident == "last":
-        newest = target.control("GET", "/requests", params=given(**query))["requests"]
-        if not newest:
-            return None
-        ident = newest[0]["id"]
-    found: Body = target.control("GET", f"/requests/{quote(ident, safe='')}")
-    return found
-
-
-# -- texts for people
-
-
-def _request_text(request: Body) -> str:
-    """A request with its answer, what it did, and the call that sends it again; `explain` tells
-    why it was refused.
+def _one(target: Target, ident: str, none: str, **query: Any) -> Any:
+    """A request whole, by its id; for `last` the newest one that a query finds. Raises
+    ClickException where there is none.
     """
-    shown, curl = yaml_text(without(request, "curl", "explanation")), request["curl"]
-    return shown if curl is None else f"{shown}\n\n{curl}"
+    if ident == "last":
+        newest = target.every("requests", 1, **query)
+        if not newest:
+            raise click.ClickException(none)
+        ident = newest[0]["id"]
+    return target.control("GET", f"/requests/{quote(ident, safe='')}")
 
 
 def _explanation_text(request: Body) -> str:

@@ -1,7 +1,6 @@
 """The verbs as `fixtures/command.yaml` describes them, made into click's commands."""
 
 import os
-from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -45,19 +44,14 @@ _ASKED = {
 _EXIT_CODES = "Exit code 1 if the sandbox refuses, 2 if no sandbox answers."
 
 
-def verbs() -> Iterator[click.Command]:
-    """All verbs."""
-    for name, about in fixture("command.yaml")["verbs"].items():
-        yield _verb(name, about)
-
-
-def _verb(name: str, about: About) -> click.Command:
+def verb(name: str, about: About) -> click.Command:
     """A verb, or a noun with its verbs."""
     settings = _SETTINGS | about.get("settings", {})
     if "verbs" in about:
-        below = [_verb(each, it) for each, it in about["verbs"].items()]
-        text = f"{about['help']}\n\n{_EXIT_CODES}"
-        return click.Group(name, below, help=text, context_settings=settings)
+        below = [verb(each, it) for each, it in about["verbs"].items()]
+        return click.Group(
+            name, below, help=f"{about['help']}\n\n{_EXIT_CODES}", context_settings=settings
+        )
     return click.Command(
         name,
         params=_parameters(about),

@@ -49,8 +49,7 @@ def answering(program: str, server: str) -> Iterator[str]:
             """Say nothing: the report does."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as listening:
-        thread = Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
+        Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{listening.server_address[1]}{path}"
         finally:

@@ -26,8 +26,9 @@ def init(tool: str, folder: Path, as_json: bool) -> None:
         written = _write_new(_files_of(tool, folder), folder)
     except OSError as error:
         raise Unusable(f"{error.filename}: {error.strerror}.") from None
-    text = "\n".join(written) or "Every file is there already."
-    show({"written": written}, text, as_json=as_json)
+    show(
+        {"written": written}, "\n".join(written) or "Every file is there already.", as_json=as_json
+    )
 
 
 def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
@@ -44,12 +45,6 @@ def _files_of(tool: str, folder: Path) -> dict[Path, bytes]:
     return files
 
 
-def _is_behind_link(target: Path, folder: Path) -> bool:
-    """Whether a folder between `folder` and what is in it leads elsewhere."""
-    between = target.parent.relative_to(folder)
-    return target.parent.resolve() != folder.resolve() / between
-
-
 def _write_new(files: Mapping[Path, bytes], folder: Path) -> list[str]:
     """Write the files that do not exist in a folder, and return their names.
 
@@ -57,7 +52,9 @@ def _write_new(files: Mapping[Path, bytes], folder: Path) -> list[str]:
     """
     new, other = [], []
     for target, content in files.items():
-        if _is_behind_link(target, folder):
+        between = target.parent.relative_to(folder)
+        # a folder between may lead elsewhere
+        if target.parent.resolve() != folder.resolve() / between:
             other.append(str(target.parent))
         elif not os.path.lexists(target):
             new.append(target)
@@ -80,8 +77,11 @@ def backup(folder: Path, file: Path, as_json: bool) -> None:
     from ..storage.sqlite import back_up
 
     size = back_up(folder, file)
-    text = f"{file} is a copy of the store in {folder}: {size:,} bytes."
-    show({"file": str(file), "bytes": size}, text, as_json=as_json)
+    show(
+        {"file": str(file), "bytes": size},
+        f"{file} is a copy of the store in {folder}: {size:,} bytes.",
+        as_json=as_json,
+    )
 
 
 def check(overlays: tuple[Path, ...], as_json: bool) -> None:

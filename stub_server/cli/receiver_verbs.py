@@ -26,8 +26,6 @@ _WAIT = 25  # seconds that a request waits for an event
 _ATTEMPT = 15.0  # seconds that the receiver has
 _PAUSE = 1.0  # seconds before the next try to connect to a server or a receiver
 
-Event = Body
-
 
 def certify(
     target: Target,
@@ -53,10 +51,11 @@ def certify(
         try:
             report: Body = target.control("POST", "/certify", json=body)["certificate"]
         except Refused as error:
-            message = error.message.replace("signing_key", "--signing-key").replace(
-                "event_type", "--event"
-            )
-            raise Unusable(message) from None  # the receiver breaks no rule
+            raise Unusable(
+                error.message.replace("signing_key", "--signing-key").replace(
+                    "event_type", "--event"
+                )
+            ) from None  # the receiver breaks no rule
     target.show(report, _certificate_text(report))
     sys.exit({True: 0, False: 1, None: 3}[report["passed"]])
 
@@ -133,7 +132,7 @@ def _begin(target: Target, patterns: Sequence[str], to: str | None) -> tuple[str
     return key, after
 
 
-def _follow(target: Target, after: str, patterns: Sequence[str]) -> Iterator[Event]:
+def _follow(target: Target, after: str, patterns: Sequence[str]) -> Iterator[Body]:
     """The events that patterns name since a position, in their order, without end.
 
     Raises Refused.
@@ -159,7 +158,7 @@ def _follow(target: Target, after: str, patterns: Sequence[str]) -> Iterator[Eve
 
 
 def _print(
-    target: Target, event: Event, outcome: "AttemptOutcome | None", *, with_payload: bool
+    target: Target, event: Body, outcome: "AttemptOutcome | None", *, with_payload: bool
 ) -> None:
     """Print a line about an event, and how it was forwarded, if it was."""
     line = {"time": event["timestamp"], "type": event["type"], "id": event["id"]}
@@ -174,7 +173,7 @@ def _print(
     target.show(line, text)
 
 
-async def _forward(event: Event, to: str, key: str) -> "AttemptOutcome":
+async def _forward(event: Body, to: str, key: str) -> "AttemptOutcome":
     """Deliver an event, again and again until the receiver accepts a connection."""
     from ..domain.deliveries import Delivery
     from ..webhooks.sender import Sender

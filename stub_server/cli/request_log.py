@@ -21,7 +21,6 @@ from ..server.views import pay_url
 
 AT_ONCE = 200  # lines per write, and requests that wait for it: more would slow the server down
 PAUSE = 0.1  # seconds between two writes
-_CREATING = ("createPixOrder", "createOrder")
 
 
 class RequestLog:
@@ -97,7 +96,7 @@ class RequestLog:
             "request_id": trace.id,
             "sandbox": trace.sandbox,
             "method": trace.method[:20],
-            "path": _shown(trace.path),
+            "path": shortened(trace.path.encode("unicode_escape").decode(), 199),
             "operation": trace.operation,
             "status": trace.status,
             "code": trace.code,
@@ -128,14 +127,10 @@ class RequestLog:
         """The page on which a new order is paid; None where it is secret, or no body is stored, and
         for others.
         """
-        if not self._url or trace.operation not in _CREATING or trace.status != 201:
+        is_order = trace.operation in ("createPixOrder", "createOrder") and trace.status == 201
+        if not self._url or not is_order:
             return None
         order = object_in(trace.answer)  # empty where a fault rule broke it
         if order.get("status") != "pending":
             return None
         return pay_url(self._url, trace.sandbox, order["id"])
-
-
-def _shown(path: str) -> str:
-    """A path on one line, short enough for it."""
-    return shortened(path.encode("unicode_escape").decode(), 199)

@@ -1,6 +1,5 @@
 """A client of a running server: the control surface and the API of one sandbox, over HTTP."""
 
-import sys
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -60,22 +59,25 @@ class Target:
         """The body of an answer of the control surface."""
         return done(self._answer(method, f"/_sandbox{path}", **options))
 
-    def every(self, member: str, most: int = sys.maxsize, **query: Any) -> dict[str, list[Any]]:
-        """A list of the control surface, of all pages, or its first entries."""
+    def every(self, member: str, most: int, **query: Any) -> list[Any]:
+        """The entries of a list of the control surface, of all pages, or its first entries."""
         found: list[Any] = []
         for page in count(1):
-            asked = given(**query) | {"limit": min(most, _PAGE), "page": page}
-            answer = self.control("GET", f"/{member}", params=asked)
+            answer = self.control(
+                "GET",
+                f"/{member}",
+                params=given(**query) | {"limit": min(most, _PAGE), "page": page},
+            )
             found += answer[member]
             if len(found) >= most or not answer["pagination"]["has_next"]:
                 break
-        return {member: found[:most]}
+        return found[:most]
 
-    def orders(self, **query: Any) -> dict[str, list[Any]]:
+    def orders(self, **query: Any) -> list[Any]:
         """The newest orders, as the API lists them to the seeded merchant."""
         headers = {"Authorization": f"Bearer {self.control('GET', '/credentials')['jwt']}"}
         answer = self._answer("GET", "/v2/orders", headers=headers, params=query)
-        return {"orders": done(answer)["orders"]}
+        return list(done(answer)["orders"])
 
     def file(self, path: str, media: str, **query: Any) -> bytes:
         """A file of a media type from the control surface."""

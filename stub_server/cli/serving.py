@@ -154,14 +154,18 @@ def _refuse(reason: str, listeners: Sequence[socket.socket]) -> None:
         }
         response: Response = JSONResponse(error, 503, headers)
         if "text/html" in sent.get("accept", ""):
-            page = f"<meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(shown)}"
-            response = HTMLResponse(page, 503, headers)
+            response = HTMLResponse(
+                f"<meta charset=utf-8><meta http-equiv=refresh content=1><pre>{escape(shown)}",
+                503,
+                headers,
+            )
         await response(scope, receive, send)
 
-    config = uvicorn.Config(
-        answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1
-    )
-    uvicorn.Server(config).run([*listeners])
+    uvicorn.Server(
+        uvicorn.Config(
+            answer, lifespan="off", access_log=False, log_level="error", timeout_graceful_shutdown=1
+        )
+    ).run([*listeners])
 
 
 def stop_on_eof() -> None:
@@ -216,7 +220,13 @@ def _start(settings: Settings, listeners: Sequence[socket.socket]) -> None:
     if settings.ready_file is not None:
         with suppress(OSError):
             settings.ready_file.unlink()  # of a server that was killed
-    run(build(settings), settings, listeners)
+    try:
+        app = create_app(settings)
+    except BadFile as error:
+        raise UnusableInput(
+            "\n  ".join((f"--restore {settings.restore}: it cannot be used.", *error.reasons))
+        ) from None
+    run(app, settings, listeners)
 
 
 def allow_files() -> None:
@@ -229,18 +239,6 @@ def allow_files() -> None:
 
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def build(settings: Settings) -> Application:
-    """The application.
-
-    Raises UnusableInput for a contract, overlay, scenario, store or file that cannot be used.
-    """
-    try:
-        return create_app(settings)
-    except BadFile as error:
-        lines = (f"--restore {settings.restore}: it cannot be used.", *error.reasons)
-        raise UnusableInput("\n  ".join(lines)) from None
 
 
 def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]) -> None:
@@ -257,7 +255,10 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
         _on_signals(server.handle_exit, *STOPPING)
         if settings.ready_file is not None:  # to be refused before anything is printed
             server.draft = ready_draft(settings.ready_file, app.server)
-        _show_banner(app, settings)
+        try:
+            banner.show(app, settings)
+        except OSError:  # who reads it may close the pipe after the line that he needs
+            process.discard_output()
         calm_collector()
         sys.setswitchinterval(HANDOVER)
         server.run([*listeners])
@@ -268,16 +269,6 @@ def run(app: Application, settings: Settings, listeners: Sequence[socket.socket]
         if log is not None:
             log.close(server.stopped_by)
         gc.freeze()  # the interpreter would else walk all sandboxes at its end: up to a second
-
-
-def _show_banner(app: Application, settings: Settings) -> None:
-    """Whoever reads the banner may close the pipe after the line that he needs: the
-    server stays.
-    """
-    try:
-        banner.show(app, settings)
-    except OSError:
-        process.discard_output()
 
 
 class _Server(uvicorn.Server):
@@ -354,8 +345,9 @@ class _Server(uvicorn.Server):
             closing.is_announced = True
             loop = asyncio.get_running_loop()
             loop.call_soon_threadsafe(loop.call_later, closing.drain, closing.set)
-            last = closing.drain + FAREWELL
-            loop.call_soon_threadsafe(loop.call_later, last, self.handle_exit, sig, None)
+            loop.call_soon_threadsafe(
+                loop.call_later, closing.drain + FAREWELL, self.handle_exit, sig, None
+            )
             return
         closing.set()
         self.should_exit = True

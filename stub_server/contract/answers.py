@@ -8,7 +8,6 @@ from ..core.record import without
 from .document import JSON, Document
 from .source import JsonObject, operations_in
 
-_OF_EXAMPLE = ("summary", "message", "details")
 REQUEST_ID = "req_01JDM4Z7Q8N3V5X2K9T6B1C0FH"
 """The request that every example of a refusal answers."""
 
@@ -33,7 +32,7 @@ def complete_answers(document: JsonObject) -> None:
         schema["enum"], schema["x-rules"] = list(known["codes"]), {}
         for code, refusal in known["codes"].items():
             if "kind" in refusal:
-                schema["x-rules"][code] = without(refusal, *_OF_EXAMPLE)
+                schema["x-rules"][code] = without(refusal, "summary", "message", "details")
         examples |= document["components"].get("examples", {})
         document["components"]["examples"] = dict(sorted(examples.items()))
 

@@ -56,18 +56,26 @@ def assumptions_of(document: Document) -> Body:
     found += _contradictions(document)
     for ident, text in LIMITATIONS:
         found.append(_entry("limitation", ident, "server", "assumed", text))
-    documented = sum(o.is_documented for o in document.operations.values())
-    return {"total": len(found), "documented_operations": documented, "assumptions": found}
+    return {
+        "total": len(found),
+        "documented_operations": sum(o.is_documented for o in document.operations.values()),
+        "assumptions": found,
+    }
 
 
 def _operations(document: Document) -> Iterator[Body]:
     for op in document.operations.values():
         assumed = [part for part, basis in op.basis.items() if basis == "assumed"]
         if assumed:
-            text = (
-                f"The source document does not show of {op.method} {op.path}: {', '.join(assumed)}."
+            yield _entry(
+                "operation",
+                op.id,
+                op.id,
+                "assumed",
+                f"The source document does not show of {op.method} {op.path}:"
+                f" {', '.join(assumed)}.",
+                op.id,
             )
-            yield _entry("operation", op.id, op.id, "assumed", text, op.id)
 
 
 def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
@@ -77,8 +85,13 @@ def _schema(name: str, schema: Body, document: Document) -> Iterator[Body]:
         basis = bases.get(member, "assumed")
         if basis == "assumed" or member in notes:
             decided = _decided(inner, member in schema.get("required", ()), document)
-            text = f"{decided} {notes.get(member, '')}".rstrip()
-            yield _entry("property", f"{name}.{member}", name, basis, text)
+            yield _entry(
+                "property",
+                f"{name}.{member}",
+                name,
+                basis,
+                f"{decided} {notes.get(member, '')}".rstrip(),
+            )
     for member, inner in properties.items():
         for part in (inner, inner.get("items", {})):
             yield from _schema(f"{name}.{member}", part, document)

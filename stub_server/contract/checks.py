@@ -14,7 +14,7 @@ from .document import JSON, Document, Operation
 from .formats import Formats
 from .lifecycles import Lifecycle
 from .schema import Schemas
-from .source import ContractError, Json, Place, error_at, nodes, path_to, read
+from .source import ContractError, Json, Place, error_at, nodes, read
 
 Faults = Iterator[ContractError]
 
@@ -52,7 +52,9 @@ def _openapi(document: Document) -> Faults:
             misshapen.append(best_match([error]) or error)
     for error in misshapen or found:
         # A default is checked by itself: where its schema is, is looked up.
-        place = list(error.absolute_path) or path_to(error.schema, document.raw) or []
+        place = list(error.absolute_path)
+        if not place:
+            place = next((at for at, node in nodes(document.raw) if node is error.schema), [])
         yield error_at(place, error.message[:400])
 
 
@@ -80,28 +82,27 @@ def shape_faults(raw: Json, shipped: Json) -> Faults:
     schemas = raw["components"]["schemas"]
     for name, schema in shipped["components"]["schemas"].items():
         if "x-lifecycle" in schema and "x-lifecycle" not in schemas.get(name, {}):
-            place: Place = ["components", "schemas", name, "x-lifecycle"]
-            reason = "the server needs the states of this resource: keep its x-lifecycle"
-            yield error_at(place, reason)
+            yield error_at(
+                ["components", "schemas", name, "x-lifecycle"],
+                "the server needs the states of this resource: keep its x-lifecycle",
+            )
 
 
 # -- the tables, each against the others
 
-_IN_SCOPES = "{} is no scope of this contract: take it out, or describe it in x-scopes"
-_IN_EVENTS = "{} is no event of this contract: take it out, or describe it in x-webhooks"
 _IN_STATES = "{} is no state of this lifecycle: take it out, or put it into states"
-_STATE_NEEDED = (
-    "the rules of the server need the state {}: keep it, without moves if it never occurs"
-)
-_SET_NEEDED = "the rules of the server need the set {}: keep it, empty if it has no state"
-_KEY_NEEDED = "the server finds records of {} by {}: keep its unique key as it is"
 
 
 def _tables(document: Document) -> Faults:
     scopes = {scope["name"] for scope in document.scopes}
     for operation in document.operations.values():
         place = [*operation.at, "x-scopes"]
-        yield from _unknown(sorted(operation.scopes), scopes, place, _IN_SCOPES)
+        yield from _unknown(
+            sorted(operation.scopes),
+            scopes,
+            place,
+            "{} is no scope of this contract: take it out, or describe it in x-scopes",
+        )
         if 204 in operation.responses and operation.responses[204].media:
             place = [*operation.at, "responses", "204", "content"]
             yield error_at(place, "a 204 has no content: take it out")
@@ -142,7 +143,12 @@ def _moves(document: Document, lifecycle: Lifecycle) -> Faults:
         yield from _unknown([move.from_], (*states, "new"), [*place, "from"], _IN_STATES)
         yield from _unknown([move.to], (*states, "deleted"), [*place, "to"], _IN_STATES)
         if "x-names-from" not in document.raw:  # else another document describes the events
-            yield from _unknown(move.events, document.events, place, _IN_EVENTS)
+            yield from _unknown(
+                move.events,
+                document.events,
+                place,
+                "{} is no event of this contract: take it out, or describe it in x-webhooks",
+            )
 
 
 def _payload(document: Document, name: str) -> Faults:
@@ -151,14 +157,18 @@ def _payload(document: Document, name: str) -> Faults:
     post: Place = ["x-webhooks", name, "post"]
     key = event["payload_key"]
     if key not in document.schema_at(event["schema"], ["data"]).get("properties", {}):
-        reason = f"data of the payload has no member {key}: name one that it has"
-        yield error_at([*post, "x-payload-key"], reason)
+        yield error_at(
+            [*post, "x-payload-key"],
+            f"data of the payload has no member {key}: name one that it has",
+        )
     example = event["example"]["data"].get(key)
     if not isinstance(example, dict) or (
         event["record"] and not isinstance(example.get("id"), str)
     ):
-        place = [*post, "requestBody", "content", JSON, "example"]
-        yield error_at(place, f"data.{key} must be an example of the resource, with its id")
+        yield error_at(
+            [*post, "requestBody", "content", JSON, "example"],
+            f"data.{key} must be an example of the resource, with its id",
+        )
 
 
 # -- what the rules need of the shipped contract
@@ -168,10 +178,21 @@ def _needs(document: Document, shipped: Document) -> Faults:
     for name, old in shipped.lifecycles.items():
         new = document.lifecycles[name]
         if new.field != old.field:
-            reason = f"the server stores the state in {old.field}: do not change it"
-            yield error_at([*new.at, "field"], reason)
-        yield from _unknown(old.states, new.states, [*new.at, "states"], _STATE_NEEDED)
-        yield from _unknown(old.sets, new.sets, [*new.at, "sets"], _SET_NEEDED)
+            yield error_at(
+                [*new.at, "field"], f"the server stores the state in {old.field}: do not change it"
+            )
+        yield from _unknown(
+            old.states,
+            new.states,
+            [*new.at, "states"],
+            "the rules of the server need the state {}: keep it, without moves if it never occurs",
+        )
+        yield from _unknown(
+            old.sets,
+            new.sets,
+            [*new.at, "sets"],
+            "the rules of the server need the set {}: keep it, empty if it has no state",
+        )
     for name in {**shipped.unique, **document.unique}:
         yield from _keys(document, shipped, name)
     for operation in shipped.operations.values():
@@ -186,7 +207,10 @@ def _keys(document: Document, shipped: Document, name: str) -> Faults:
     for key in old:
         is_fixed = key.code is None or (name, key.name) == ("Customer", "document")
         if is_fixed and key not in [each._replace(code=key.code) for each in new]:
-            yield error_at(place, _KEY_NEEDED.format(name, key.name))
+            yield error_at(
+                place,
+                f"the server finds records of {name} by {key.name}: keep its unique key as it is",
+            )
     for number, key in enumerate(new):
         if key not in old:
             yield from _new_key(document, shipped, name, key, [*place, number])
@@ -203,7 +227,8 @@ def _new_key(
         reason = f"x-unique has no effect here, only in {', '.join(refusing)}: remove it"
         yield error_at(place, reason)
         return
-    if key.code not in _codes_of_conflicts(document):
+    conflicts = [operation.responses.get(409) for operation in document.operations.values()]
+    if not any(key.code in conflict.codes for conflict in conflicts if conflict is not None):
         reason = f"no operation refuses with {key.code}: list it in x-codes of a 409"
         yield error_at([*place, "code"], reason)
     create = document.operations.get(f"create{name}")
@@ -219,23 +244,15 @@ def _have_codes(keys: Iterable[UniqueKey]) -> bool:
     return any(key.code for key in keys)
 
 
-def _codes_of_conflicts(document: Document) -> set[str]:
-    found: set[str] = set()
-    for operation in document.operations.values():
-        if 409 in operation.responses:
-            found.update(operation.responses[409].codes)
-    return found
-
-
 def _served(new: Operation, old: Operation) -> Faults:
     """An operation can be served by the handler of the shipped one."""
     ids = old.path.count("{")
     if new.path.count("{") != ids:
-        reason = (
+        yield error_at(
+            new.at,
             f"the path of {new.id} must have {counted(ids, 'id')}, and has {new.path.count('{')}:"
-            " correct it"
+            " correct it",
         )
-        yield error_at(new.at, reason)
     if old.scheme is not None and new.scheme is None:
         yield error_at(new.at, f"{new.id} needs to know its caller: keep a scheme in its security")
     place = [*new.at, "responses"]

@@ -16,8 +16,6 @@ from .lifecycles import Changes, Lifecycle, Names, lifecycle_of
 from .source import Json, JsonObject, Place, error_at, operations_in, unescaped, value_at
 
 JSON = "application/json"
-MERCHANT = "merchant"
-"""The scope of a unique key that is no member."""
 _PARAMETER = re.compile(r"\{([^}]+)\}")
 
 
@@ -174,11 +172,14 @@ class Document:
         has_json = JSON in content
         parameters = []
         for number, node in enumerate(raw.get("parameters", ())):
-            place = target(node, [*where, "parameters", number])
+            place: Place = [*where, "parameters", number]
+            if "$ref" in node:
+                place = [*unescaped(node["$ref"])]
             about = self.resolve(node)
-            required = bool(about.get("required"))
             parameters.append(
-                Parameter(about["name"], about["in"], required, about["schema"], place)
+                Parameter(
+                    about["name"], about["in"], bool(about.get("required")), about["schema"], place
+                )
             )
         sent = [(each.place, each.name.lower()) for each in parameters]
         return Operation(
@@ -212,8 +213,9 @@ class Document:
             if code == "default" and "x-names-from" in self.raw:
                 continue  # an inbox answers what was set, whatever it is
             if not code.isdigit():
-                reason = f"{code}: name every status that can occur by its number"
-                raise error_at([*where, "responses"], reason)
+                raise error_at(
+                    [*where, "responses"], f"{code}: name every status that can occur by its number"
+                )
             raw = self.resolve(node)
             media, headers = {}, {}
             for name, content in raw.get("content", {}).items():
@@ -252,8 +254,10 @@ class Document:
     @cached_property
     def identity(self) -> dict[str, str]:
         """Which contract this is: its version, and the digest of the whole document."""
-        digest = sha256(orjson.dumps(self.raw, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        return {"version": str(self.raw["info"]["version"]), "digest": digest}
+        return {
+            "version": str(self.raw["info"]["version"]),
+            "digest": sha256(orjson.dumps(self.raw, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        }
 
     def schema(self, name: str) -> Json:
         """A schema of the components. Raises ContractError where there is none."""
@@ -302,6 +306,8 @@ class Document:
         for name, item in self.raw.get("x-webhooks", {}).items():
             post = item["post"]
             media = post["requestBody"]["content"][JSON]
+            members = self.schema_at(media["schema"], ["data"]).get("properties", {})
+            record = str(members.get(post["x-payload-key"], {}).get("$ref", ""))
             found[name] = {
                 "summary": post["summary"],
                 "description": post["description"],
@@ -310,16 +316,9 @@ class Document:
                 "emitted_by": post.get("x-emitted-by", []),
                 "schema": media["schema"],
                 "example": media["example"],
-                "record": self._record(media["schema"], post["x-payload-key"]),
+                "record": record.rpartition("/")[2] or None,
             }
         return found
-
-    def _record(self, payload: Json, key: str) -> str | None:
-        """The schema's name of the record under a key of a payload's data; None if there
-        is no record.
-        """
-        members = self.schema_at(payload, ["data"]).get("properties", {})
-        return str(members.get(key, {}).get("$ref", "")).rpartition("/")[2] or None
 
     @cached_property
     def scopes(self) -> list[Json]:
@@ -357,13 +356,6 @@ def _inside(schema: Json, step: str | int) -> Json:
     return schema.get("properties", {}).get(step, schema.get("additionalProperties"))
 
 
-def target(node: Json, place: Place) -> Place:
-    """The place of what a node refers to; its own if it refers to nothing."""
-    if isinstance(node, dict) and "$ref" in node:
-        return [*unescaped(node["$ref"])]
-    return place
-
-
 def _unique_key(raw: Json) -> UniqueKey:
-    scope = None if raw["scope"] == MERCHANT else raw["scope"]
+    scope = None if raw["scope"] == "merchant" else raw["scope"]
     return UniqueKey(tuple(raw["members"]), scope, tuple(raw.get("ignores", ())), raw.get("code"))

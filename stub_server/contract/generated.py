@@ -81,8 +81,12 @@ def _of_states(lifecycle: Json) -> Lists:
     """The names of states, of the initial ones, of sets of them, and of the moves by a control."""
     moves, sets = lifecycle["moves"], lifecycle.get("sets", {})
     initial = [move["to"] for move in moves if move["from"] == "new"]
-    controls = [move["control"] for move in moves if "control" in move]
-    return {**sets, "states": lifecycle["states"], "initial": initial, "moves": controls}
+    return {
+        **sets,
+        "states": lifecycle["states"],
+        "initial": initial,
+        "moves": [move["control"] for move in moves if "control" in move],
+    }
 
 
 def generate(document: JsonObject, names: Names, shipped: JsonObject | None = None) -> None:
@@ -102,10 +106,20 @@ def generate(document: JsonObject, names: Names, shipped: JsonObject | None = No
             else:  # no event has this payload, and an empty enum is not valid
                 schema.pop("enum", None)
         if PAYLOADS in schema and names.payloads:
-            choices = [{"$ref": payload} for payload in dict.fromkeys(names.payloads.values())]
-            _write(schema, "oneOf", choices, at, shipped)
-            by_type = {"propertyName": "type", "mapping": names.payloads}
-            _write(schema, "discriminator", by_type, at, shipped)
+            _write(
+                schema,
+                "oneOf",
+                [{"$ref": payload} for payload in dict.fromkeys(names.payloads.values())],
+                at,
+                shipped,
+            )
+            _write(
+                schema,
+                "discriminator",
+                {"propertyName": "type", "mapping": names.payloads},
+                at,
+                shipped,
+            )
 
 
 def _write(node: JsonObject, key: str, made: Json, at: Place, shipped: Json) -> None:

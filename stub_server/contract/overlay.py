@@ -44,10 +44,6 @@ class Touch(NamedTuple):
         """
         return f"{self.file}:{line_of(self.file, ['actions', self.number]) or '?'}"
 
-    def covers(self, place: Location) -> bool:
-        """Whether a place is one of these, or inside one."""
-        return any(place[: len(changed)] == changed[: len(place)] for changed in self.places)
-
 
 @dataclass
 class Overlays:
@@ -82,7 +78,11 @@ class Overlays:
             moved = _moved(self._document, target)
             raise ContractError(f"{target} selects nothing in the contract{moved}")
         if action.get("remove") is True:
-            _remove(self._document, places)
+            # Backwards, so that removing an item of a list does not change the index of another.
+            for place in reversed(places):
+                if not place:
+                    raise ContractError("the whole contract cannot be removed")
+                del value_at(self._document, place[:-1])[place[-1]]
             return places
         if "copy" in action:
             self._write(places, _copied(self._document, action["copy"]), target)
@@ -98,8 +98,15 @@ class Overlays:
         self._room -= len(places) * sum(len(node) for _, node in nodes([change]))
         if self._room < 0:
             raise ContractError(f"the actions write more than {MOST_NODES:,} values")
+        is_plain = isinstance(change, dict) and "$ref" not in change
         for place in places:
-            merged = _merge(_replaceable(self._document, place, change, target), change)
+            old = value_at(self._document, place)
+            if is_plain and isinstance(old, dict) and "$ref" in old:
+                raise ContractError(
+                    f"{target} selects a reference, and OpenAPI ignores what stands beside one:"
+                    f" select its target, {old['$ref']}"
+                )
+            merged = _merge(old, change)
             if not place:
                 self._document = merged
             else:
@@ -110,8 +117,9 @@ class Overlays:
         action did.
         """
         for touch in reversed(self.touches):
-            if place and touch.covers(tuple(place)):
-                return touch.line
+            for changed in touch.places:  # it is one of these, or inside one, or around it
+                if place and tuple(place[: len(changed)]) == changed[: len(place)]:
+                    return touch.line
         return None
 
     def named(self, fault: ContractError) -> ContractError:
@@ -162,40 +170,12 @@ def _moved(document: JsonObject, target: str) -> str:
     return ""
 
 
-def _remove(document: JsonObject, places: Sequence[Location]) -> None:
-    """Remove what is at some places. Raises ContractError."""
-    # Backwards, so that removing an item of a list does not change the index of another.
-    for place in reversed(places):
-        if not place:
-            raise ContractError("the whole contract cannot be removed")
-        del value_at(document, place[:-1])[place[-1]]
-
-
 def _copied(document: JsonObject, path: Json) -> Json:
     """A copy of the one thing that a path selects. Raises ContractError."""
     sources = _find(document, path)
     if len(sources) != 1:
         raise ContractError(f"copy must select one thing, {path} selects {len(sources)}")
     return copy.deepcopy(value_at(document, sources[0]))
-
-
-def _replaceable(document: JsonObject, place: Location, change: Json, target: str) -> Json:
-    """The value at a place, which a change may be merged into.
-
-    Raises ContractError for a reference.
-    """
-    old = value_at(document, place)
-    if (
-        isinstance(change, dict)
-        and "$ref" not in change
-        and isinstance(old, dict)
-        and "$ref" in old
-    ):
-        raise ContractError(
-            f"{target} selects a reference, and OpenAPI ignores what stands beside one: select its"
-            f" target, {old['$ref']}"
-        )
-    return old
 
 
 def _find(document: Json, path: object) -> list[Location]:

@@ -98,8 +98,9 @@ class Schemas:
     def component(self, name: str, *, request: bool = False) -> "Validator":
         """A validator for a named component, compiled once."""
         if (name, request) not in self._components:
-            schema = {"$ref": f"#/components/schemas/{name}"}
-            self._components[name, request] = self.compile(schema, request=request)
+            self._components[name, request] = self.compile(
+                {"$ref": f"#/components/schemas/{name}"}, request=request
+            )
         return self._components[name, request]
 
 

@@ -278,14 +278,6 @@ def operations_in(document: Json) -> Iterator[tuple[str, str, Json]]:
                 yield path, method, item[method]
 
 
-def path_to(wanted: Json, data: Json) -> Place | None:
-    """The keys that lead from data to one object in it.
-
-    They are searched for an error, not kept while bundling.
-    """
-    return next((at for at, node in nodes(data) if node is wanted), None)
-
-
 def unescaped(pointer: str) -> list[str]:
     """The steps of a JSON Pointer."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

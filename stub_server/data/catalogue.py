@@ -24,7 +24,6 @@ class Membership(NamedTuple):
     checkout.
     """
 
-    slug: str
     project: Body
     plans: list[Body]
     products: list[Body]
@@ -102,7 +101,7 @@ class CatalogueProvider(BaseProvider):
             words = niche | {"slug": slug, "number": number, "code": slug.upper()}
             products.append(product | filled(table("niches")["product"], words))
         bumps = [(bump["title"], bump["price"]) for bump in niche["bumps"]]
-        return Membership(slug, self._project(niche, project), plans, products, bumps)
+        return Membership(self._project(niche, project), plans, products, bumps)
 
     def _project(self, niche: Body, project: Body) -> Body:
         random = self.generator.random
@@ -121,10 +120,10 @@ class CatalogueProvider(BaseProvider):
     def slogan(self) -> str:
         """One of Faker's catch phrases that reads well and promises no money."""
         barred = table("niches")["not_in_slogans"]
-        slogan = str(self.generator.format("catch_phrase"))
-        while any(words in slogan for words in barred):
+        while True:
             slogan = str(self.generator.format("catch_phrase"))
-        return slogan
+            if not any(words in slogan for words in barred):
+                return slogan
 
 
 @cache

@@ -73,8 +73,12 @@ class Crowd:
         for visits in buyers:
             past.follow(self._come(sorted(visits, key=lambda visit: visit.at)))
         for _ in range(people - len(buyers)):
-            at = past.rhythm.instant(self._idle, past.rhythm.start, past.end)
-            past.plan(at, self._sign_up, self._idle, "metadata_of_others")
+            past.plan(
+                past.rhythm.instant(self._idle, past.rhythm.start, past.end),
+                self._sign_up,
+                self._idle,
+                "metadata_of_others",
+            )
 
     def _visit(self, offers: list[Offer], since: int = 0) -> Visit:
         """Somebody buys one of some offers, chosen by their shares, while it is sold."""
@@ -112,8 +116,9 @@ class Crowd:
         """About how many orders come of a visit; nothing is renewed in a project that is
         stopped.
         """
-        until = min(visit.offer.stops, self.past.end)
-        return count_orders(visit.offer.plan, visit.fate, visit.at, until)
+        return count_orders(
+            visit.offer.plan, visit.fate, visit.at, min(visit.offer.stops, self.past.end)
+        )
 
     def _again(self, visit: Visit) -> Iterator[Visit]:
         """The second try after an order that came to nothing, for some."""
@@ -128,7 +133,7 @@ class Crowd:
         where PIX is not taken.
         """
         now = self.past.end
-        offers = [each for each in self.past.offers if each.closes >= now and each.takes("pix")]
+        offers = [each for each in self.past.offers if each.closes >= now and each.takes_pix]
         for _ in range(count if offers else 0):
             visit = self._visit(offers, now - 20 * HOUR)
             yield [visit._replace(fate=Fate("pix", "pending"))]
@@ -140,7 +145,7 @@ class Crowd:
         """
         now, rng, offers = self.past.end, self._rng, []
         for offer in self.past.offers:
-            if offer.is_sold_at(now) and is_of_one(offer.plan, "month") and offer.takes("pix"):
+            if offer.is_sold_at(now) and is_of_one(offer.plan, "month") and offer.takes_pix:
                 offers.append(offer)
         if not offers:
             raise asked.fail(
@@ -162,15 +167,14 @@ class Crowd:
             yield visit.at
             draft = self.past.draft()
             customer = customer or self._sign_up(draft, self._rng, "metadata_of_buyers")
-            purchase = visit.purchase(self._rng, customer)
-            self.past.follow(live(self.past, draft, purchase))
+            self.past.follow(live(self.past, draft, visit.purchase(self._rng, customer)))
 
     def _sign_up(self, draft: Draft, rng: Random, metadata: str) -> Body:
         """Create the next customer, who follows from the seed, whatever the time."""
-        letters = draft.now >= ALPHANUMERIC_SINCE_MS
-        person = self._people.stranger(self.past.in_use, letters=letters)
+        person = self._people.stranger(self.past.in_use, letters=draft.now >= ALPHANUMERIC_SINCE_MS)
         ident = uuid_text(self._idents.getrandbits(128))
         words = pick(rng, "habits", metadata).split()
-        fields = person | {"metadata": dict([words]) if words else {}}
-        customer = changed_customer(draft.new("customers", ident), fields)
+        customer = changed_customer(
+            draft.new("customers", ident), person | {"metadata": dict([words]) if words else {}}
+        )
         return resources.add(draft, customer).public

@@ -72,8 +72,13 @@ class Seeding:
 
     def _key(self, sandbox: Sandbox) -> Key:
         origin, rules = sandbox.origin, sandbox.rules
-        text = read_scenario(origin.scenario)
-        return origin.scenario, text, origin.seed, rules.secret, rules.base_url
+        return (
+            origin.scenario,
+            read_scenario(origin.scenario),
+            origin.seed,
+            rules.secret,
+            rules.base_url,
+        )
 
     def _fill(self, scenario: Scenario, sandbox: Sandbox) -> None:
         seed, now = sandbox.origin.seed, sandbox.clock.now

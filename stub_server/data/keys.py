@@ -34,17 +34,10 @@ def own_pair(sandbox: Sandbox, ident: str = MAIN_ID) -> tuple[str, str]:
     return pair_of(sandbox.rules.secret, sandbox.origin.seed, ident, sandbox.identity)
 
 
-def mark_seeded(sandbox: Sandbox) -> None:
-    """Remember which keys of a sandbox are the seed's: those that it has before anybody
-    has used it.
-    """
-    sandbox.origin.seeded_keys = frozenset(sandbox.store.api_keys.keys)
-
-
 def own_signing_keys(sandbox: Sandbox, ident: str) -> Body:
     """The hidden member of a webhook of a sandbox with a signing key that no other one has."""
-    names = (str(sandbox.origin.seed), "webhook", ident, sandbox.identity)
-    drawn = derived_text(sandbox.rules.secret, 32, *names)
+    seed, secret = str(sandbox.origin.seed), sandbox.rules.secret
+    drawn = derived_text(secret, 32, seed, "webhook", ident, sandbox.identity)
     return {"signing_keys": [{"key": new_key(drawn.encode()), "until": None}]}
 
 

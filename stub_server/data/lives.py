@@ -83,8 +83,9 @@ def _place(script: Script, draft: Draft, purchase: Purchase) -> Row:
     assert project is not None
     assert plan is not None
     renews = store.running_of(customer_id, plan["id"]) is not None
-    sold_out = store.is_sold_out(plan, customer_id)
-    order_rules.check_buyable(project, plan, fate.method, sold_out=sold_out, renews=renews)
+    order_rules.check_buyable(
+        project, plan, fate.method, sold_out=store.is_sold_out(plan, customer_id), renews=renews
+    )
     refused = None
     if fate.outcome == "failed":
         refused = pick(script.rng, "habits", "refusals") if fate.method == CHARGED else REFUSED
@@ -137,7 +138,10 @@ def _stay(script: Script, opened: Row, fate: Fate) -> Iterator[int]:
         if start > script.end:
             return
         if bill == CANCEL:
-            yield _leaves(script, start, billed - HOUR)
+            last, rng = billed - HOUR, script.rng
+            wanted = moment(rng, start + int((last - start) * 0.9 * rng.random()), 6 * HOUR)
+            # not before the card that was late is charged
+            yield min(max(wanted, start + MINUTE, script.now + 2 * MINUTE), last)
             script.step(_leave, opened.id)
             return
         if is_charged:
@@ -188,14 +192,6 @@ def _pays_bill(script: Script, ident: str, end: int, *, late: bool) -> int:
     if order["paymentMethod"] == "boleto":
         pays, limit = bank_morning(rng, pays), grace
     return min(max(pays, begins + 4 * MINUTE), limit - MINUTE)
-
-
-def _leaves(script: Script, start: int, last: int) -> int:
-    """When a member cancels who leaves at the end of a period: not before the card that was
-    late is charged.
-    """
-    wanted = moment(script.rng, start + int((last - start) * 0.9 * script.rng.random()), 6 * HOUR)
-    return min(max(wanted, start + MINUTE, script.now + 2 * MINUTE), last)
 
 
 def _leave(draft: Draft, ident: str) -> None:

@@ -27,16 +27,9 @@ from .scenario import Node, Scenario, check_request
 from .tables import plain_ascii, table
 
 SHARES = (30, 20, 14, 10, 8, 6, 5, 4)  # of sales, of drawn projects; the last one repeats
-MAIN_KEY: Body = {
-    "name": "Loja principal",
-    "description": "Chave do site, com todas as permissões.",
-}
-NOT_OF_KEYS = ("key", "state", "usage", "days_old", "expires_in_days")
-NOT_OF_WEBHOOKS = ("key", "behaviour", "state", "days_old", "project")
 # of the last drawn projects, where every state is shown
 STATES = ("draft", "suspended", "archived")
 PRODUCT_STATES = ("active", "draft", "archived")  # of the first project's products, then
-PLACES_LEFT = (0, 20)  # of the two plans that sell least
 
 # -- what is sold
 
@@ -57,8 +50,10 @@ def _specs(scenario: Scenario, faker: Faker) -> Iterator[Node]:
     if scenario.every_state and drawn > len(STATES) + 1:
         states[-len(STATES) :] = STATES
     for place, slug in enumerate(faker.random_sample([*offered()], drawn)):
-        share = SHARES[min(place, len(SHARES) - 1)]
-        yield Node({"slug": slug, "status": states[place], "share": share}, "")
+        yield Node(
+            {"slug": slug, "status": states[place], "share": SHARES[min(place, len(SHARES) - 1)]},
+            "",
+        )
     for spec in scenario.root.each("projects"):
         if spec.value["slug"] not in offered():
             raise spec["slug"].fail(f"the catalogue has no project {spec.value['slug']!r}")
@@ -126,14 +121,15 @@ def _limit_places(draft: Draft, offers: list[Offer]) -> None:
     """Of the memberships on sale those that sell least have few places: the first one none, the
     next one some.
     """
-    left, store = list(PLACES_LEFT), draft.store
+    left, store = [0, 20], draft.store
     for offer in sorted(offers, key=lambda offer: offer.share):
         ident = offer.plan["id"]
         members = store.subscriptions.members("plan_subscribers", ident)
         in_use = len({*members, *store.orders.members("plan_waiting", ident)})
         if in_use and left and offer.closes >= draft.now and offer.plan["interval"]:
-            limited = {"max_subscribers": in_use + left.pop(0)}
-            resources.change(draft, draft.get("plans", ident).changed(limited))
+            resources.change(
+                draft, draft.get("plans", ident).changed({"max_subscribers": in_use + left.pop(0)})
+            )
 
 
 def move_project(draft: Draft, ident: str, to: str) -> None:
@@ -145,8 +141,7 @@ def move_project(draft: Draft, ident: str, to: str) -> None:
 
 def withdraw_plan(draft: Draft, ident: str) -> None:
     """A plan is not sold any more; who has it keeps it."""
-    row = draft.get("plans", ident)
-    resources.change(draft, changed_plan(row, {"status": "inactive"}, 0))
+    resources.change(draft, changed_plan(draft.get("plans", ident), {"status": "inactive"}, 0))
 
 
 # -- webhooks and keys
@@ -173,7 +168,8 @@ def plan_webhooks(past: Past) -> None:
     """
     rng, first = past.stream("webhooks"), NEVER
     for node in past.scenario.root.each("webhooks"):
-        fields, name = node.without(*NOT_OF_WEBHOOKS), node.value["key"]
+        name = node.value["key"]
+        fields = node.without("key", "behaviour", "state", "days_old", "project")
         if "project" in node.value:
             fields["projectId"] = _project_id(past, node["project"], node.value["project"])
         check_request(past.rules.schemas, "WebhookCreate", fields, node)
@@ -193,15 +189,15 @@ def plan_webhooks(past: Past) -> None:
 def _create_webhook(draft: Draft, name: str, fields: Body, receiver: Body) -> None:
     sandbox = draft.sandbox
     secret = derived_text(sandbox.rules.secret, 32, str(sandbox.origin.seed), "webhook", name)
-    blank = draft.new("webhooks", named_uuid("webhook", name))
-    webhook = new_webhook(blank, fields, new_key(secret.encode()))
+    webhook = new_webhook(
+        draft.new("webhooks", named_uuid("webhook", name)), fields, new_key(secret.encode())
+    )
     draft.put(webhook.keeping({"receiver": receiver}))
 
 
 def _silence(draft: Draft, ident: str) -> None:
     """A webhook is switched off, which calls off its open deliveries."""
-    row = draft.get("webhooks", ident)
-    draft.put(changed_webhook(row, {"is_active": False}))
+    draft.put(changed_webhook(draft.get("webhooks", ident), {"is_active": False}))
     draft.at(draft.now, CALLING_OFF, ident)
 
 
@@ -209,7 +205,12 @@ def plan_keys(past: Past) -> None:
     """Plan the main key, which has all scopes that a key can have, and the scenario's."""
     scopes = [scope["name"] for scope in past.rules.document.scopes if scope["assignable"]]
     rng = past.stream("keys")
-    past.plan(past.begun + HOUR, _create_key, MAIN_ID, MAIN_KEY | {"scopes": scopes})
+    main = {
+        "name": "Loja principal",
+        "description": "Chave do site, com todas as permissões.",
+        "scopes": scopes,
+    }
+    past.plan(past.begun + HOUR, _create_key, MAIN_ID, main)
     for node in past.scenario.root.each("keys"):
         _plan_key(past, rng, node)
     past.add(past.end, _use_main_key, past, past.end - MINUTE - int(rng.random() * 4 * MINUTE))
@@ -218,7 +219,7 @@ def plan_keys(past: Past) -> None:
 def _plan_key(past: Past, rng: Random, node: Node) -> None:
     """Plan a key, and how often it was used, until when."""
     now, ident, state = past.end, named_uuid("api_key", node.value["key"]), node.value["state"]
-    fields = node.without(*NOT_OF_KEYS)
+    fields = node.without("key", "state", "usage", "days_old", "expires_in_days")
     named = node.get("allowed_projects", [])
     fields["allowed_projects"] = [_project_id(past, node["allowed_projects"], s) for s in named]
     check_request(past.rules.schemas, "ApiKeyCreate", fields, node)
@@ -242,16 +243,21 @@ def _plan_key(past: Past, rng: Random, node: Node) -> None:
 
 def _create_key(draft: Draft, ident: str, fields: Body) -> None:
     sandbox, projects = draft.sandbox, fields.get("allowed_projects", [])
-    halves = pair_of(sandbox.rules.secret, sandbox.origin.seed, ident)
-    blank = draft.new("api_keys", ident)
-    key = api_keys.new_key(blank, fields, halves, projects, draft.now)
+    key = api_keys.new_key(
+        draft.new("api_keys", ident),
+        fields,
+        pair_of(sandbox.rules.secret, sandbox.origin.seed, ident),
+        projects,
+        draft.now,
+    )
     resources.add_key(draft, key.keeping({"user_id": draft.store.merchant.user_id}))
 
 
 def _switch_off(draft: Draft, ident: str) -> None:
-    row = draft.get("api_keys", ident)
-    off = api_keys.changed_key(row, {"is_active": False}, None, draft.now)
-    resources.change_key(draft, off)
+    resources.change_key(
+        draft,
+        api_keys.changed_key(draft.get("api_keys", ident), {"is_active": False}, None, draft.now),
+    )
 
 
 def _use_main_key(past: Past, latest: int) -> None:

@@ -99,11 +99,11 @@ class PeopleProvider(BaseProvider):
 
     def stranger(self, known: set[str], *, letters: bool = True) -> Body:
         """A buyer with a document that is not `known`, and is from then on."""
-        buyer = self.buyer(letters=letters)
-        while buyer["document"] in known:
+        while True:
             buyer = self.buyer(letters=letters)
-        known.add(buyer["document"])
-        return buyer
+            if buyer["document"] not in known:
+                known.add(buyer["document"])
+                return buyer
 
     # -- parts of them
 
@@ -120,10 +120,10 @@ class PeopleProvider(BaseProvider):
 
     def _drawn_by_faker(self, formatter: str) -> str:
         """A name by a method of Faker's provider for persons, unless our table bars it."""
-        name = str(self.generator.format(formatter))
-        while name in table("names")["not_from_faker"]:
+        while True:
             name = str(self.generator.format(formatter))
-        return name
+            if name not in table("names")["not_from_faker"]:
+                return name
 
     def _name_and_mailbox(self) -> tuple[str, str]:
         """A full name, and the local part of an e-mail address that belongs to it."""
@@ -147,8 +147,7 @@ class PeopleProvider(BaseProvider):
         return local + self.numerify(self._habit("mail_digits"))
 
     def _cnpj(self, *, letters: bool) -> str:
-        alphabet = CNPJ_ALPHABET if letters else "0123456789"
-        root = "".join(self.random_choices(alphabet, length=6))
+        root = "".join(self.random_choices(CNPJ_ALPHABET if letters else "0123456789", length=6))
         return cnpj_with_check_digits(f"{self.random_int(OLDEST_ROOT, NEWEST_ROOT)}{root}0001")
 
     def _phones(self, place: Body, landlines: float) -> Body:
@@ -156,8 +155,7 @@ class PeopleProvider(BaseProvider):
         if self._chance(WITHOUT_PHONE):
             return {}
         code = {"country_code": "55", "area_code": place["ddd"]}
-        mobile = f"9{self.random_int(60_000_000, 99_999_999)}"
-        phones = {"mobile_phone": code | {"number": mobile}}
+        phones = {"mobile_phone": code | {"number": f"9{self.random_int(60_000_000, 99_999_999)}"}}
         if self._chance(landlines):
             phones["home_phone"] = code | {"number": f"3{self.random_int(0, 9_999_999):07}"}
         return phones

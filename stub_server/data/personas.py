@@ -33,7 +33,6 @@ from .scenario import Node, ScenarioError, expand
 from .script import Script
 from .tables import table
 
-IMPOSSIBLE = "persona_not_possible"
 TABLES = ("customers", "orders", "subscriptions")
 LETTERS = 3  # of a passport, before its digits
 SUITING: Mapping[str, tuple[Callable[[Body], bool], str]] = {
@@ -88,14 +87,14 @@ def visit_of(row: Body, offer: Offer, now: int, rng: Random) -> Visit:
     at = moment(rng, at, int(row.get("sway", 8) * HOUR))
     if bills:
         at = add_interval(at, "month", 1, -len(bills)) - trial_days * DAY
-    fate = Fate(row.get("method", "pix"), row.get("outcome", "paid"), bills or ["paid"])
-    return Visit(at, offer, fate)
+    return Visit(
+        at, offer, Fate(row.get("method", "pix"), row.get("outcome", "paid"), bills or ["paid"])
+    )
 
 
 def first_seen(visits: list[Visit], now: int, rng: Random) -> int:
     """When somebody comes for the first time: to buy, or some hours ago."""
-    lately = moment(rng, now - 3 * HOUR, 2 * HOUR)
-    return min((visit.at for visit in visits), default=lately)
+    return min((visit.at for visit in visits), default=moment(rng, now - 3 * HOUR, 2 * HOUR))
 
 
 # -- into a running sandbox
@@ -115,7 +114,7 @@ def live(draft: Draft, persona: Node, wanted: Body, offers: list[Offer]) -> dict
         visits = visits_of(persona, offers, now, rng)
     except ScenarioError as error:
         reason = str(error).rpartition(": ")[2]
-        raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code=IMPOSSIBLE) from None
+        raise Conflict(f"{reason[0].upper()}{reason[1:]}.", code="persona_not_possible") from None
     ident, begins = draft.ids.uuid(), first_seen(visits, now, rng)
     script = _script(draft, visits, begins, rng)
     customer = changed_customer(draft.sandbox.rules.new("customers", ident, begins), fields)

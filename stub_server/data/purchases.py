@@ -52,9 +52,10 @@ class Offer:
         """Whether the plan can be bought at an instant (ms) or later."""
         return self.closes >= instant and bool(self.plan["status"] == "active")
 
-    def takes(self, method: str) -> bool:
-        """Whether the plan is paid by a method."""
-        return method in self.plan["payment_methods"]
+    @property
+    def takes_pix(self) -> bool:
+        """Whether the plan is paid by PIX."""
+        return "pix" in self.plan["payment_methods"]
 
 
 class Fate(NamedTuple):
@@ -95,8 +96,7 @@ class Visit(NamedTuple):
 
     def purchase(self, rng: Random, customer: Body) -> Purchase:
         """What a customer orders then."""
-        body = cart(rng, self.offer)
-        return Purchase(body, as_buyer(customer), customer["id"], self.fate)
+        return Purchase(cart(rng, self.offer), as_buyer(customer), customer["id"], self.fate)
 
 
 def is_of_one(plan: Body, interval: str) -> bool:
@@ -150,7 +150,7 @@ def draw_fate(rng: Random, offer: Offer, at: int, now: int) -> Fate:
     What may still wait for payment now is drawn apart.
     """
     method = draw_method(rng, offer.plan)
-    if method == "boleto" and now - at < SETTLED[method] and offer.takes("pix"):
+    if method == "boleto" and now - at < SETTLED[method] and offer.takes_pix:
         method = "pix"
     outcome = pick(rng, "habits", "outcomes", method)
     if outcome in ("expired", "canceled") and now - at < SETTLED[method]:

@@ -20,7 +20,6 @@ from .purchases import Fate, Purchase, count_orders
 from .scenario import Node, ScenarioError, check_request, expand
 
 DAYS_BEFORE = {"projects": 20, "plans": 16, "products": 12, "customers": 8}  # the first sale
-NOT_OF_REQUESTS = ("id", "key", "created", "days_ago")
 REFERRING = {"projectId": "project", "planId": "plan", "planIds": "plan"}
 
 
@@ -72,7 +71,8 @@ def _buy_later(past: Past, node: Node, at: int, purchase: Purchase) -> None:
 
 
 def _record(past: Past, number: int, table: str, node: Node) -> None:
-    kind, fields = table.removesuffix("s"), without(expand(node), *NOT_OF_REQUESTS)
+    kind = table.removesuffix("s")
+    fields = without(expand(node), "id", "key", "created", "days_ago")
     key = node.get("key", f"{past.scenario.name}/{number}")
     ident = node.get("id", named_uuid(kind, *str(key).split("/"))).lower()
     for name in REFERRING.keys() & fields.keys():
@@ -118,8 +118,9 @@ def _order(past: Past, node: Node, ident: str, fields: Body, at: int) -> None:
     who = buyer(fields["customer"])
     customer = past.planned["customers"].get(who["document"])
     if customer is None:  # as in createPixOrder, who buys becomes one
-        named = named_uuid("customer", "of", ident)
-        customer = past.create("customers", node, named, from_buyer(who)[0], at)
+        customer = past.create(
+            "customers", node, named_uuid("customer", "of", ident), from_buyer(who)[0], at
+        )
     _check_older(node, "customer", customer, at)
     fate = Fate(fields["paymentMethod"], outcome)
     _buy_later(past, node, at, Purchase(fields, who, customer["id"], fate, ident))

@@ -219,20 +219,15 @@ def _refuse(node: Node, errors: Iterable[Any], by: str = "") -> None:
     """
     lines: dict[str, None] = {}
     for error in islice(errors, _MOST_ERRORS):
-        place, nearest = node, _nearest(error)
+        # of a choice that nothing fits, the violation that is nearest to a member
+        choices = chain.from_iterable(getattr(error.kind, "context", ()))
+        nearest = max(choices, key=lambda each: len(each.instance_path), default=error)
+        place = node
         for step in nearest.instance_path:
             place = place[step]
         lines[str(place.fail(_reason(nearest) + by))] = None
     if lines:
         raise ScenarioError("\n".join(lines))
-
-
-def _nearest(error: Any) -> Any:
-    """Of a choice that nothing fits, the violation that is nearest to a member; any
-    other as it is.
-    """
-    choices = chain.from_iterable(getattr(error.kind, "context", ()))
-    return max(choices, key=lambda each: len(each.instance_path), default=error)
 
 
 def _reason(error: Any) -> str:

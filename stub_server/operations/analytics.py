@@ -1,6 +1,7 @@
 """Analytics: a placeholder in the source document, and here too."""
 
-from ..core.clock import iso, parse_iso
+from ..contract.formats import end_of_range
+from ..core.clock import iso_or_none
 from ..core.record import Body
 from ..server import lists, reply
 from ..server.reply import Reply
@@ -17,8 +18,8 @@ def get_analytics(work: Work, query: Body) -> Reply:
         "available": False,
         "filters": {
             "projectId": project_id,
-            "from": iso(parse_iso(query["from"])) if "from" in query else None,
-            "to": iso(parse_iso(query["to"])) if "to" in query else None,
+            "from": iso_or_none(end_of_range(query, "from")),
+            "to": iso_or_none(end_of_range(query, "to")),
         },
         "metrics": {},
         "generated_at": work.now_text,

@@ -90,8 +90,7 @@ def create_api_key(work: Work, body: Body) -> Reply:
     draft = work.draft
     public_key = rules.PUBLIC + draft.ids.secret(rules.PUBLIC_LENGTH)
     private_key = rules.PRIVATE + draft.ids.secret(rules.PRIVATE_LENGTH)
-    halves = (public_key, private_key)
-    key = rules.new_key(draft.new("api_keys"), body, halves, projects, work.now)
+    key = rules.new_key(draft.new("api_keys"), body, (public_key, private_key), projects, work.now)
     resources.add_key(draft, key.keeping({"user_id": work.who.identity.subject}))
     sandboxes = work.sandboxes
     # a copy in which a request is tried leaves no trace

@@ -11,12 +11,9 @@ from ..server.lists import listed, query_of
 from ..server.reply import Reply
 from ..server.work import Work
 
-_HANDLED = ("paid_since", "paid_until")
-SIMULATED = b"x-sandbox-simulated"
-
 
 async def list_orders(work: Work, query: Body) -> Reply:
-    found = query_of(work, "orders", query, handled=_HANDLED)
+    found = query_of(work, "orders", query, handled=("paid_since", "paid_until"))
     if "paid_since" in query or "paid_until" in query:
         found.between = (
             "paid_at",
@@ -70,7 +67,7 @@ def _created(work: Work, order: Row) -> Reply:
     if "behaviour" in order.hidden:
         simulated = f"behaviour:{order['behaviour']}"
     if simulated:
-        answer.headers.append((SIMULATED, simulated.encode()))
+        answer.headers.append((b"x-sandbox-simulated", simulated.encode()))
     return answer
 
 

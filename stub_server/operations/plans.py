@@ -29,8 +29,9 @@ def get_plan(work: Work, ident: str) -> Reply:
 
 def update_plan(work: Work, ident: str, body: Body) -> Reply:
     row = _changeable(work, ident)
-    plan = rules.changed_plan(row, body, work.store.running("planId", ident))
-    changed = resources.change(work.draft, plan)
+    changed = resources.change(
+        work.draft, rules.changed_plan(row, body, work.store.running("planId", ident))
+    )
     work.trace.warn(rules.plan_warnings(row.public | body))
     return shown(work, changed, "Plan updated.")
 

@@ -21,22 +21,22 @@ async def list_products(work: Work, query: Body) -> Reply:
 def create_product(work: Work, body: Body) -> Reply:
     product = rules.new_product(work.draft.new("products"), body)
     project = work.project_named(product["projectId"])
-    product = product.changed({"planIds": _plans(work, product)})
+    product = _with_plans(work, product)
     rules.check_open(project, "projectId")
     row = resources.add(work.draft, product)
     return shown(work, row, "Product created.").created(work, f"/v2/products/{row.id}")
 
 
 def get_product(work: Work, ident: str) -> Reply:
-    record = work.find_allowed("products", ident, "product")
-    return reply.enveloped("Product retrieved.", "product", record.public)
+    return reply.enveloped(
+        "Product retrieved.", "product", work.find_allowed("products", ident, "product").public
+    )
 
 
 def update_product(work: Work, ident: str, body: Body) -> Reply:
-    row = work.open_allowed("products", ident, "product")
-    product = row.changed(body)
+    product = work.open_allowed("products", ident, "product").changed(body)
     if "planIds" in body:
-        product = product.changed({"planIds": _plans(work, product)})
+        product = _with_plans(work, product)
     rules.check_open(work.project_named(product["projectId"]), "projectId")
     return shown(work, resources.change(work.draft, product), "Product updated.")
 
@@ -49,8 +49,9 @@ def delete_product(work: Work, ident: str) -> Reply:
     return reply.message("Product deleted.")
 
 
-def _plans(work: Work, product: Row) -> list[str]:
+def _with_plans(work: Work, product: Row) -> Row:
     def is_of_project(ident: str) -> bool:
         return bool((work.store.plans.peek(ident) or {}).get("projectId") == product["projectId"])
 
-    return known_ids("planIds", "plan", product["planIds"], is_of_project)
+    plans = known_ids("planIds", "plan", product["planIds"], is_of_project)
+    return product.changed({"planIds": plans})

@@ -20,17 +20,18 @@ from .shown import shown
 
 
 async def list_projects(work: Work, query: Body) -> Reply:
-    found = query_of(work, "projects", query)
-    return await lists.listed(work, "projects", found, "Projects retrieved.", in_data=True)
+    return await lists.listed(
+        work, "projects", query_of(work, "projects", query), "Projects retrieved.", in_data=True
+    )
 
 
 def create_project(work: Work, body: Body) -> Reply:
     if work.who.projects is not None:
         message = "An API key that is restricted to projects (allowed_projects) cannot create one."
         raise Forbidden.at("allowed_projects", message, "project_not_allowed", where="header")
-    blank = work.draft.new("projects")
-    project = rules.new_project(blank, body, work.who.identity.subject)
-    row = work.draft.move(project)
+    row = work.draft.move(
+        rules.new_project(work.draft.new("projects"), body, work.who.identity.subject)
+    )
     return shown(work, row, "Project created.").created(work, f"/v2/projects/{row.id}")
 
 

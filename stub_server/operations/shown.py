@@ -9,5 +9,9 @@ def shown(work: Work, row: Row, message: str) -> Reply:
     """`{error, message, <member>: record}`, the member called as one of its table; a project is in
     `data`.
     """
-    public = work.store.shown(row.table, row.record)
-    return enveloped(message, row.table[:-1], public, in_data=row.table == "projects")
+    return enveloped(
+        message,
+        row.table[:-1],
+        work.store.shown(row.table, row.record),
+        in_data=row.table == "projects",
+    )

@@ -129,8 +129,7 @@ async def list_webhook_logs(work: Work, query: Body) -> Reply:
 
 
 def get_webhook_log(work: Work, ident: str) -> Reply:
-    row = _open_log(work, ident)
-    return reply.message("Delivery retrieved.", log=deliveries.shown_log(row))
+    return reply.message("Delivery retrieved.", log=deliveries.shown_log(_open_log(work, ident)))
 
 
 async def retry_webhook(work: Work, ident: str) -> Reply:
@@ -139,8 +138,11 @@ async def retry_webhook(work: Work, ident: str) -> Reply:
     webhook = work.store.webhooks.open(log["webhookId"])
     if webhook is not None:
         work.allow_project(webhook["projectId"])
-    retryable = work.lifecycle("WebhookLogEntry").sets["retryable"]
-    deliveries.check_retryable(log.public, retryable, webhook_exists=webhook is not None)
+    deliveries.check_retryable(
+        log.public,
+        work.lifecycle("WebhookLogEntry").sets["retryable"],
+        webhook_exists=webhook is not None,
+    )
     assert webhook is not None
     with work.waiting():
         return await _attempt(work, webhook, log, deliveries.MANUAL)

@@ -58,8 +58,9 @@ def shown(answer: httpx2.Response, member: str) -> Json:
         found: Json = done(answer)[member]
         return found
     except (LookupError, TypeError, ValueError):
-        message = f"{answer.url} answered without {member}: it is no sandbox of this version."
-        raise Refused(message, answer) from None
+        raise Refused(
+            f"{answer.url} answered without {member}: it is no sandbox of this version.", answer
+        ) from None
 
 
 def explained(request: Json) -> str:

@@ -9,7 +9,7 @@ from json import loads
 import httpx2
 
 from ..core.members import given
-from .http import Json, done
+from .http import Json, done, shown
 
 __tracebackhide__ = True  # a failed test shows the test's own lines
 _PAUSE = 0.02  # seconds between two looks into an inbox
@@ -55,8 +55,9 @@ class Inbox:
 
     def messages(self, event: str | None = None) -> list[Json]:
         """What arrived, of one event or of all, oldest first: the newest 100."""
-        query = given(limit="100", event_type=event)
-        found: list[Json] = done(self._control.get(self._path, params=query))["messages"]
+        found: list[Json] = done(
+            self._control.get(self._path, params=given(limit="100", event_type=event))
+        )["messages"]
         return found[::-1]
 
     def wait_for(self, event: str, timeout: float = 5.0) -> Json:
@@ -71,8 +72,8 @@ class Inbox:
             for message in arrived:
                 if message["number"] not in self._waited_for:
                     self._waited_for.add(message["number"])
-                    path = f"{self._path}/{message['number']}"
-                    payload: Json = loads(done(self._control.get(path))["message"]["body"])
+                    answer = self._control.get(f"{self._path}/{message['number']}")
+                    payload: Json = loads(shown(answer, "message")["body"])
                     return payload
             if time.monotonic() > until:
                 others = ", ".join(str(each["event_type"]) for each in self.messages())

@@ -79,8 +79,10 @@ def sandbox_server(pytestconfig: pytest.Config) -> Iterator[Server]:
     if url is not None:
         server = connected(url, pytestconfig.getoption("--sandbox-admin-key"))
     else:
-        command = pytestconfig.getini("sandbox_command") or OWN
-        server = running(*pytestconfig.getini("sandbox_args"), command=command)
+        server = running(
+            *pytestconfig.getini("sandbox_args"),
+            command=pytestconfig.getini("sandbox_command") or OWN,
+        )
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)

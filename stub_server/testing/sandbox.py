@@ -28,7 +28,6 @@ EVENTS = (
     "api_key.*",
 )
 _MOST_EXPLAINED = 20  # of the newest requests that were refused
-_BOUGHT = ("planId", "projectId")
 _FIRST_DOCUMENT = 913_570_000  # of customers that a test makes; seeded ones are drawn at random
 
 
@@ -131,7 +130,7 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
         """
         if persona is not None:
             body: Json = {"persona": persona}
-            for name in _BOUGHT:
+            for name in ("planId", "projectId"):
                 if name in changes:
                     body[name] = changes.pop(name)
             if changes:
@@ -152,8 +151,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
     def subscription(self, order: Json | str) -> Json:
         """The subscription that an order opened."""
-        query = {"orderId": id_of(order)}
-        found: list[Json] = done(self.api.get("/v2/subscriptions", params=query))["subscriptions"]
+        found: list[Json] = done(
+            self.api.get("/v2/subscriptions", params={"orderId": id_of(order)})
+        )["subscriptions"]
         if not found:
             raise Refused(
                 "The order has opened no subscription. Pay it first; a one-time plan opens none."
@@ -171,10 +171,8 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
     def _project(self) -> str:
         if "projectId" in self.sample:
             return self.sample["projectId"]
-        made: Json = done(
-            self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"})
-        )
-        ident: str = made["data"]["project"]["id"]
+        made = self.api.post("/v2/projects", json={"name": f"Projeto {next(self._numbers)}"})
+        ident: str = shown(made, "data")["project"]["id"]
         done(self.api.post(f"/v2/projects/{ident}/activate"))
         self.sample["projectId"] = ident
         return ident
@@ -279,8 +277,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
 
         Receivers on loopback are allowed on a local server.
         """
-        body = {"url": url, "events": listed(events)}
-        return shown(self.api.post("/v2/webhooks", json=body), "webhook")
+        return shown(
+            self.api.post("/v2/webhooks", json={"url": url, "events": listed(events)}), "webhook"
+        )
 
     def drain(self, timeout: float = 15.0) -> None:
         """Wait until every delivery that is due was sent and answered.
@@ -327,8 +326,9 @@ class Sandbox(AbstractContextManager["Sandbox", None]):
             request["operationId"] = operationId
         bounds = {"exactly": times} if isinstance(times, int) else times
         response = given(status=status, code=code)
-        body = given(request=request, times=bounds, response=response or None)
-        answer = self.control.post("/requests/verify", json=body)
+        answer = self.control.post(
+            "/requests/verify", json=given(request=request, times=bounds, response=response or None)
+        )
         report = body_of(answer)
         if answer.status_code != 409 or "nearest" not in report:
             return list(done(answer)["requests"])

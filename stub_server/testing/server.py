@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
 
@@ -72,8 +72,9 @@ class Server:
         """
         begins = None if now is None else instant(now)
         body = given(name=name, scenario=scenario, seed=seed, now=begins, settings=settings or None)
-        made = shown(self.control.post("/sandboxes", json=body), "sandbox")
-        return Sandbox(self, made, self._headers)
+        return Sandbox(
+            self, shown(self.control.post("/sandboxes", json=body), "sandbox"), self._headers
+        )
 
     def forget(self, name: str) -> None:
         """Delete a sandbox, if it exists."""
@@ -115,30 +116,24 @@ def running(
     ):
         assert process.stdout is not None
         try:
-            address = _address_in(process.stdout)
-            if address is None:
+            address = next(filter(None, map(_ADDRESS.search, process.stdout)), None)
+            if address is None:  # the banner ends without it
                 process.wait(_START)
                 said.seek(0)
                 raise RuntimeError(f"The server did not start: {said.read().strip()}")
-            with connected(address, admin_key) as server:
+            with connected(address[1], admin_key) as server:
                 yield server
         finally:
             process.terminate()
 
 
-def _address_in(banner: Iterable[str]) -> str | None:
-    """The address that a server prints; None if it ends without one."""
-    for line in banner:
-        found = _ADDRESS.search(line)
-        if found is not None:
-            return found[1]
-    return None
-
-
 def _environment() -> dict[str, str]:
     """This process's environment, without what is meant for it or for another server."""
-    foreign = ("STUB_", "PYTHONPATH", "PYTHONWARNINGS")
-    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("STUB_", "PYTHONPATH", "PYTHONWARNINGS"))
+    }
 
 
 @contextmanager

@@ -268,8 +268,6 @@ def test_wrong_turns_end_at_the_right_tool_and_page(live: Live) -> None:
 
 
 def test_searches_without_words_and_clocks_about_nobody_end_well(live: Live) -> None:
-    """And what was done is told, whatever the API answers then."""
-
     async def work(agent: Agent) -> None:
         for query in ("", " ", "zzzzqqq"):
             nothing = text_of(await agent("search_docs", query=query))
@@ -278,11 +276,6 @@ def test_searches_without_words_and_clocks_about_nobody_end_well(live: Live) -> 
         assert not (await agent("read_docs", page=page)).is_error
         assert (await agent("read_docs", page="%")).is_error
         assert "GET /_sandbox/clock" in text_of(await agent("clock", action="show", about="x"))
-        customer = facts_of(await agent("customers", action="add", persona="brand_new"))
-        await agent("faults", action="add", preset="outage")
-        about = customer["customer"]["id"]
-        moved = await agent("clock", action="advance", days=1, about=about)
-        assert (False, True) == (moved.is_error, "/clock/advance" in text_of(moved))
 
     over_http(live.url, work)
 
@@ -335,9 +328,6 @@ def test_results_leave_nothing_to_guess(live: Live) -> None:
         exec(line, scope)  # noqa: S102 - as an agent would
         assert scope["plan"] in begun
         assert scope["token"].startswith("ey")
-        for query in ("/_sandbox/credentials", "GET /_sandbox/credentials"):
-            found = facts_of(await agent("search_docs", query=query))
-            assert found["pages"][0].endswith("/docs/getCredentials.md"), found
         order = shown_call(await agent("start"))
         order["body"]["metadata"] = {"cart": "c-17"}
         await agent("call_api", **order)

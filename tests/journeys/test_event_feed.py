@@ -4,10 +4,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
-import pytest
 
 from ..support.make import Json, Maker, created
-from .steps import done, refused
+from .steps import done
 
 
 def feed(control: httpx2.Client, **query: object) -> Json:
@@ -100,8 +99,3 @@ def test_event_ids_repeat_after_a_reset_and_not_with_another_seed(control: httpx
     again = raised()
     other = raised(seed=7)
     assert first == again != other
-
-
-@pytest.mark.parametrize("query", [{"after": "x"}, {"after": "1-1"}, {"wait": 61}, {"limit": 101}])
-def test_what_is_no_position_is_refused(control: httpx2.Client, query: Json) -> None:
-    refused(control.get("/events", params=query), 422, "validation_error")

@@ -78,19 +78,3 @@ def test_overrides_that_break_the_payloads_schema_are_409(
     assert {"overrides": "event_conflict"} == refused(answer, 409, "event_conflict")
     assert says(answer.json()["message"], "data.customer")
     assert before == done(control.get("/events"))["pagination"]["total"]
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "type"),
-        ({"type": "order.invented"}, "type"),
-        ({"type": "order.paid", "resource_id": "x"}, "resource_id"),
-        ({"type": "order.paid", "overrides": []}, "overrides"),
-        ({"type": "order.paid", "deliver": False}, "deliver"),
-    ],
-)
-def test_what_the_contract_does_not_have_is_422(
-    control: httpx2.Client, body: Json, field: str
-) -> None:
-    assert [field] == list(refused(control.post("/events", json=body), 422, "validation_error"))

@@ -241,7 +241,6 @@ def test_a_rule_is_listed_switched_and_deleted(sandbox: Sandbox) -> None:
     ("body", "field", "says"),
     [
         ({}, "then", "preset"),
-        ({"name": "nothing happens"}, "then", "preset"),
         ({"then": {"delay_ms": {"min": 2, "max": 1}}}, "then.delay_ms", "then.delay_ms"),
         ({"then": {"status": 500, "delay": "after"}}, "then.delay", "delay_ms"),
         (
@@ -277,7 +276,6 @@ def test_a_rule_that_contradicts_itself_is_409(
     ("body", "says"),
     [
         ({"then": {}}, "then"),
-        ({"then": {"status": 200}}, "then.status"),
         (
             {"then": {"status": 500}, "match": {"operationId": "listEverything"}},
             "match.operationId",
@@ -287,11 +285,8 @@ def test_a_rule_that_contradicts_itself_is_409(
             "then.delay_ms: 60001 is greater than the maximum of 60000.",
         ),
         ({"then": {"delay_ms": {"min": 1}}}, "then.delay_ms.max: This field is required."),
-        ({"then": {"drop_connection": "sometimes"}}, "then.drop_connection"),
         ({"then": {"drop_connection": "before", "status": 503}}, "Leave one of them out"),
-        ({"then": {"status": 500}, "when": {"probability": 2}}, "when.probability"),
         ({"then": {"headers": {"X-Team": "a\r\nSet-Cookie: b"}}}, "then.headers"),
-        ({"preset": "unheard_of"}, "preset"),
     ],
     ids=str,
 )
@@ -367,15 +362,12 @@ def test_a_simulated_violation_is_one_of_that_operation(
     ("headers", "says"),
     [
         ({"Prefer": "code=418"}, "200, 401, 403, 408, 422, 429, 500, 502, 503, 504"),
-        ({"Prefer": "code=99999"}, "200, 401"),
-        ({"Prefer": 'code=""'}, "200, 401"),
         ({"Prefer": "code=" + "9" * 5_000}, "200, 401"),
         ({"X-Sandbox-Simulate": "plan_sold_out"}, "rate_limited"),
         ({"X-Sandbox-Simulate": ""}, "rate_limited"),
         ({"X-Sandbox-Delay": "soon"}, "milliseconds"),
         ({"X-Sandbox-Delay": "60001"}, "60000"),
         ({"X-Sandbox-Delay": "800; afterwards"}, "800; after"),
-        ({"X-Sandbox-Delay": "; after"}, "800; after"),
     ],
     ids=str,
 )

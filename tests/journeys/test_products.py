@@ -48,24 +48,6 @@ class TestCreating:
         assert response.headers["location"].endswith(f"/v2/products/{product['id']}")
         assert get_product(api, product) == product
 
-    def test_what_is_sent_is_stored_as_sent(
-        self, api: httpx2.Client, project_id: str, make_plan: Maker
-    ) -> None:
-        """No member of the request is lost or changed."""
-        sent = {
-            "name": " Ebook ",
-            "description": "Cem páginas",
-            "type": "ebook",
-            "status": "draft",
-            "image_url": "https://example.com/capa.png",
-            "access_url": "https://example.com/area",
-            "sku": "EBOOK-01",
-            "planIds": [make_plan(project_id)["id"], make_plan(project_id)["id"]],
-            "metadata": {"origem": "site"},
-        }
-        product = make_product(api, project_id, **sent)
-        assert {name: product[name] for name in sent} == sent
-
 
 class TestPlanIds:
     """The plans that unlock a product."""

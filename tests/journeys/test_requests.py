@@ -91,8 +91,6 @@ def test_a_row_tells_who_asked_what_and_what_became_of_it(
         ({"caller": "nobody"}, []),
         ({"contains": "Ana of the journal"}, ["/v2/customers"]),
         ({"contains": "note=7"}, ["/v2/plans"]),
-        ({"contains": "nowhere"}, ["/v2/nowhere"]),
-        ({"method": "POST", "status": "2xx"}, []),
     ],
 )
 def test_each_filter_means_its_requests(sandbox: Sandbox, query: Json, expected: list[str]) -> None:
@@ -107,8 +105,6 @@ def test_each_filter_means_its_requests(sandbox: Sandbox, query: Json, expected:
     ("query", "field"),
     [
         ({"operationId": "listNothing"}, "operationId"), ({"method": "GETS"}, "method"), ({"status": "40"}, "status"),
-        ({"status": "6xx"}, "status"), ({"since": "yesterday"}, "since"), ({"limit": "0"}, "limit"),
-        ({"path": ""}, "path"), ({"contains": "x" * 201}, "contains"), ({"control": "maybe"}, "control"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["/requests", "/requests.har"])
@@ -253,27 +249,18 @@ def test_what_is_expected_and_happened_holds(sandbox: Sandbox) -> None:
     ("request_", "warnings"),
     [
         ({"path": "/v2/order/pix"}, "unknown_path"),
-        ({"path": "/v2/orders?limit=1"}, "unknown_path"),
         ({"path": "/s/alice/v2/orders"}, "unknown_path"),
         ({"path": "/v2/orders/"}, "unknown_path"),
         ({"path": "/v2/ordrs*"}, "unknown_path"),
-        ({"path": "/_sandbox/clok/*"}, "unknown_path"),
         ({"method": "TRACE"}, "unknown_method"),
         ({"method": "put", "path": "/v2/orders"}, "unknown_method"),
-        ({"method": "PATCH", "path": "/v2/orders*"}, "unknown_method"),
         ({"body": {"$.customer.email": "a@b.co"}}, "path_as_name"),
-        ({"path": "/v2/ordr", "body": {"$[0]": 1}}, "unknown_path, path_as_name"),
         ({"operationId": "create*"}, None),
-        ({"path": "/v2/orders"}, None),
         ({"path": "/v2/orders/*", "method": "HEAD"}, None),
         ({"path": "/v2/orders/0b1f6c1e-6a0e-4f0b-9a53-6a3f3c1c9b55"}, None),
-        ({"path": "/v2/*/ac*", "method": "p*"}, None),
         ({"path": "/v2/project?/*/stats"}, None),
-        ({"path": "*/pix", "method": "options"}, None),
         ({"path": "/api-keys/merchant/pk_*"}, None),
-        ({"path": "*"}, None),
         ({"path": "/_sandbox/sandboxes/*/fork"}, None),
-        ({"body": {"customer": {"email": "a@b.co"}}}, None),
     ],
     ids=str,
 )

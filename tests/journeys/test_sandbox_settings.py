@@ -132,14 +132,6 @@ def test_a_sandbox_begins_with_settings_and_a_reset_restores_them(live: Live) ->
         assert begun | {"autopay": 7} == settings(control)
         done(control.post("/reset", json={"seed": 5}))
         assert begun | {"autopay": 7} == settings(control)
-        for wrong in (
-            {},
-            {"autopay": -1},
-            {"colour": "red"},
-            {"webhook_schedule": "slow"},
-            {"check_digits": "off"},
-        ):
-            refused(control.patch("/settings", json=wrong), 422, "validation_error")
     live.forget("with-settings")
 
 

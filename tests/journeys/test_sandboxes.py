@@ -14,7 +14,7 @@ import pytest
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, created, customer_body
-from ..support.refusal import fields, refused, says
+from ..support.refusal import refused, says
 
 Make = Callable[..., Json]
 NOW = "2027-03-01T12:00:00.000Z"
@@ -159,10 +159,6 @@ def test_what_cannot_be_made_says_why(worlds: httpx2.Client, make: Make) -> None
             worlds.post(f"/sandboxes{path}", json={"name": "default"}), 409, "duplicate_sandbox"
         )
         assert "DELETE" not in always["message"]
-        wrong = worlds.post(f"/sandboxes{path}", json={"name": "-x"})
-        assert {"name": "format"} == fields(refused(wrong, 422, "validation_error"))
-        wrong = worlds.post(f"/sandboxes{path}", json={"ttl_seconds": 0})
-        assert {"ttl_seconds": "min"} == fields(refused(wrong, 422, "validation_error"))
     for scenario in ("nowhere", "../../etc/passwd", "./default.yaml"):
         answer = worlds.post("/sandboxes", json={"scenario": scenario})
         body = refused(answer, 404, "scenario_not_found")

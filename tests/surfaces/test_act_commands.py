@@ -34,9 +34,6 @@ def test_orders_are_paid_refunded_failed_and_expired(to: list[str], make_order: 
     }
     make_order(customer=first["customer"] | {"name": "Ana\nLuz"})
     assert r"Ana\u000aLuz" in done("orders", "list", *to)  # a name makes no row of its own
-    again = run("pay", first["id"], *to)
-    assert 1 == again.exit_code
-    assert "already" in again.output or "paid" in again.output
 
 
 @pytest.mark.parametrize(
@@ -63,15 +60,11 @@ def test_a_server_is_waited_for() -> None:
         assert f"{live.url} is ready.\n" == done("wait", "--server", live.url)
 
 
-def test_the_clock_is_set_and_goes_forward_alone(to: list[str]) -> None:
+def test_the_clock_is_set_stopped_and_started(to: list[str]) -> None:
     set_to = done("clock", "set", "2027-01-01T00:00:00Z", *to)
     assert "The clock shows 2027-01-01T00:00:00.000Z.\n" == set_to
     assert not asked("clock", "set", "running", *to)["frozen"]
     assert asked("clock", "set", "frozen", *to)["frozen"]
-    back = run("clock", "advance", "-3d", *to)
-    assert (2, True) == (back.exit_code, "No such option" in back.output)
-    slip = run("clock", "advance", "--sandbx", *to)
-    assert (2, True) == (slip.exit_code, "No such option" in slip.output)
 
 
 @pytest.mark.parametrize(

@@ -38,16 +38,6 @@ def test_a_broken_rule_exits_1_and_says_what_to_do(api: httpx2.Client, to: list[
         assert text in said.output
 
 
-def test_a_receiver_that_is_away_is_told_that_alone(api: httpx2.Client, to: list[str]) -> None:
-    """Rules that could not be judged without an answer are counted, not listed."""
-    said = run("certify", "http://127.0.0.1:9/hook", "--signing-key", KEY, *to)
-    assert 1 == said.exit_code, said.output
-    assert "1 failed, 14 not applicable" in said.output
-    assert ["id: accepts"] == [
-        line.removeprefix("- ") for line in said.output.splitlines() if "id: " in line
-    ]
-
-
 @pytest.mark.parametrize(
     ("flag", "effects", "bug", "code"),
     [("--effects", "{}", (), 0), ("--effects-command", "curl -s {}", ("--bug", "duplicate"), 1)],

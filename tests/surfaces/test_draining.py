@@ -20,14 +20,14 @@ DRAINING = """
 import runpy
 from stub_server.cli import serving
 
-build = serving.build
+create_app = serving.create_app
 
 def draining(settings):
-    app = build(settings)
+    app = create_app(settings)
     app.server.closing.drain = 4.0
     return app
 
-serving.build = draining
+serving.create_app = draining
 runpy.run_module("stub_server", run_name="__main__")
 """
 """The command, of a server with the time that one of several has."""

@@ -85,23 +85,6 @@ class Slow(io.StringIO):
         return super().write(text)
 
 
-@pytest.mark.parametrize("count", [AT_ONCE, AT_ONCE + 1, 10 * AT_ONCE])
-def test_too_many_lines_are_counted_instead_of_written(count: int) -> None:
-    stream = io.StringIO()
-    log = RequestLog("requests", stream)
-    for number in range(count):
-        log(trace(number))
-    log.flush()
-    lines = stream.getvalue().splitlines()
-    assert f"/v2/{AT_ONCE - 1} 200" in lines[AT_ONCE - 1]
-    if count == AT_ONCE:
-        assert AT_ONCE == len(lines)
-    else:
-        assert (AT_ONCE + 1, f"… {count - AT_ONCE} more requests") == (len(lines), lines[-1])
-    log.flush()
-    assert lines == stream.getvalue().splitlines()
-
-
 def test_a_slow_terminal_is_not_waited_for() -> None:
     """While it writes, requests are taken as ever, and the memory for them is bounded."""
     stream = Slow()

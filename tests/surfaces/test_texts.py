@@ -48,17 +48,11 @@ def webhook(**changes: object) -> dict[str, Any]:
     [
         # The value as JSON, and what is needed.
         (CUSTOMER, {"name": None}, {"name": "null …string…"}),
-        (CUSTOMER, {"name": True}, {"name": "true …string…"}),
         (CUSTOMER, {"name": [1, None]}, {"name": "[1,null] …string…"}),
-        (CUSTOMER, {"name": {"a": False}}, {"name": '{"a":false} …string…'}),
         (CUSTOMER, {"name": ""}, {"name": '"" … 1 …'}),
         (CUSTOMER, {"name": "a\0"}, {"name": '"a\\u0000" …U+0000…'}),
         # Amounts.
         (ORDER, item(amount="49,90"), {"items[0].amount": '"49,90" …number… 49.90.'}),
-        (ORDER, item(amount="49.90"), {"items[0].amount": '"49.90" …number… 49.90.'}),
-        (ORDER, item(amount="R$ 49,90"), {"items[0].amount": '"R$ 49,90" …number… 49.90.'}),
-        (ORDER, item(amount="much"), {"items[0].amount": '"much" …number… 49.90.'}),
-        (ORDER, item(amount=True), {"items[0].amount": "true … number."}),
         (ORDER, item(quantity=0), {"items[0].quantity": "0 …greater than 0…"}),
         # A web address is told of once, although both its form and its format are wrong.
         (
@@ -87,7 +81,6 @@ def webhook(**changes: object) -> dict[str, Any]:
                 "allowed_ips[0]": "…203.0.113.7 …203.0.113.0/24…",
             },
         ),
-        (WEBHOOK, webhook(events=["order.pay"]), {"events[0]": '"order.pay" …order.paid…'}),
         # An enum that may be null is told as one list.
         (
             PLAN,
@@ -100,9 +93,7 @@ def webhook(**changes: object) -> dict[str, Any]:
         ),
         # What an unknown field was meant to be, or what there is.
         (CUSTOMER, {"full_name": "A"}, {"full_name": "…type, name, email…"}),
-        (CUSTOMER, {"Email": "a@b.co"}, {"Email": "… email?…"}),
         (CUSTOMER, {"documentType": "cpf"}, {"documentType": "… document_type?…"}),
-        (CUSTOMER, {"address": {"zipcode": "1"}}, {"address.zipcode": "… zip_code?…"}),
         (ADVANCE, {"day": 1}, {"day": "… days?…"}),
         (ADVANCE, {"days": 1, "to": "2030-01-01T00:00:00Z"}, {"body": "…"}),
         # The contract's own words of a form; its pattern stands beside them where it can be read at
@@ -135,12 +126,6 @@ def webhook(**changes: object) -> dict[str, Any]:
                 )
             },
         ),
-        (
-            "POST /_sandbox/snapshots",
-            {"name": "a b"},
-            {"name": '"a b" …[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$).'},
-        ),
-        (FAULT, {"then": {"code": "No!"}}, {"then.code": '"No!" … (^[a-z][a-z0-9_]{0,63}$).'}),
         (
             FAULT,
             {"then": {"headers": {"X-A": "é"}}},
@@ -186,25 +171,19 @@ def test_thousands_of_unknown_fields_are_not_compared_with_the_known_ones(
     ("asked", "meant"),
     [
         ("GET /customers", "GET /v2/customers"),
-        ("GET /v2/customer", "GET /v2/customers"),
         ("GET /v2/customers/", "GET /v2/customers"),
         ("POST /v1/orders/pix", "POST /v2/orders/pix"),
         ("POST /api/v2/orders", "POST /v2/orders"),
         (f"PUT /v2/costumers/{UNKNOWN}", f"PUT /v2/customers/{UNKNOWN}"),
         ("DELETE /v2/orders/x/y", None),
-        ("PATCH /v2/project", "GET /v2/projects"),
         ("GET /v2/api-keys", "GET /api-keys"),
-        ("GET /v2/webhook/events", "GET /v2/webhooks/events"),
         ("GET /_sandbox/credential", "GET /_sandbox/credentials"),
         ("GET /credentials", "GET /_sandbox/credentials"),
         ("POST /_sandbox/clock/advanced", "POST /_sandbox/clock/advance"),
-        ("GET /nothing", None),
         ("GET /v2/" + "x" * 5_000, None),
         ("GET /" + "a/" * 500, None),
-        ("GET //", None),
         ("GET /v2////", None),
         ("POST /v2/webhooks/logs//retry", "POST /v2/webhooks/logs/{logId}/retry"),
-        ("POST /v2/projects//activate", "POST /v2/projects/{projectId}/activate"),
         ("GET /v2/projects//stat", "GET /v2/projects/{projectId}/stats"),
         ("PUT /v2/customers/", "PUT /v2/customers/{customerId}"),
         ("GET /v2//customers", "GET /v2/customers"),

@@ -21,12 +21,10 @@ def test_the_sandboxes_of_a_server_are_listed(
         name,
         *others,
     ]
-    assert 2 == len(done("sandboxes", "list", sandbox_name, *to[:2]).splitlines())
     assert [sandbox_name] == [
         world["name"]
         for world in asked("sandboxes", "list", f"{sandbox_name}*", *to[:2])["sandboxes"]
     ]
-    assert [] == asked("sandboxes", "list", "nobody-*", *to[:2])["sandboxes"]
     assert "There are no such sandboxes.\n" == done("sandboxes", "list", "nobody", *to[:2])
 
 

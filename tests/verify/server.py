@@ -8,6 +8,7 @@ from functools import partial
 
 import click
 
+from stub_server.app import create_app
 from stub_server.cli import listening, serving
 from stub_server.settings import Settings
 
@@ -26,7 +27,7 @@ def main(port: int, mutants: tuple[str, ...], scenario: str, seed: int, delay: f
     settings = Settings(port=port, scenario=scenario, seed=seed, log="quiet")
     with listening.listen(settings) as listeners:
         settings = listening.with_port(settings, listeners[0])
-        app = serving.build(settings)
+        app = create_app(settings)
         acts = map(act_of, mutants)
         app.middlewares.insert(0, partial(Backend, acts=[*acts], find=act_of, delay=delay))
         print(f"ready {settings.url}", flush=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import httpx2
 
-from stub_server.cli import serving
+from stub_server.app import create_app
 from stub_server.server.protocol import Limits
 from stub_server.settings import Settings
 from stub_server.tools.verify.exchange import Answer, Exchange, Request
@@ -41,7 +41,7 @@ def backend(exchanges: list[Exchange], *acts: Act) -> Iterator[str]:
         return answer
 
     settings = Settings(log="quiet")
-    app = serving.build(settings)
+    app = create_app(settings)
     app.middlewares.insert(0, partial(Backend, acts=[written_down, *acts]))
     with served(app, Limits()) as port:
         yield f"http://127.0.0.1:{port}"

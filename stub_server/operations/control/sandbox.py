@@ -68,8 +68,12 @@ def issue_token(work: Work, body: Body) -> Body:
     merchant_id = body.get("merchant_id", work.sandbox.origin.home).lower()
     if merchant_id not in work.sandbox.stores and len(work.sandbox.stores) >= MOST_MERCHANTS:
         message = f"A sandbox has at most {MOST_MERCHANTS} merchants."
-        advice = "POST /_sandbox/reset leaves only the seeded one."
-        raise Conflict.at("merchant_id", message, "too_many_merchants", advice=advice)
+        raise Conflict.at(
+            "merchant_id",
+            message,
+            "too_many_merchants",
+            advice="POST /_sandbox/reset leaves only the seeded one.",
+        )
     store = work.sandbox.store_of(merchant_id)
     work.store = store
     work.draft.open_store()

@@ -34,9 +34,13 @@ async def certify_receiver(work: Work, body: Body) -> Body:
     headers = tuple((header["name"], header["value"]) for header in webhook["headers"])
     target = Delivery(webhook["url"], "", b"", headers, tuple(keys))
     event_type = body.get("event_type") or _usual(work, webhook["events"])
-    entry = server.document.events[event_type]
     samples = Samples(
-        sandbox, work.store, entry, event_type, project=webhook["projectId"], run=work.trace.id
+        sandbox,
+        work.store,
+        server.document.events[event_type],
+        event_type,
+        project=webhook["projectId"],
+        run=work.trace.id,
     )
     usual = server.courier.sender
     local = usual.local and not is_abroad

@@ -34,7 +34,6 @@ _UNITS = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND}
 FIRST = 20  # jobs of each kind that an answer shows
 MOST_SHOWN = 5_000  # jobs that one with all of them shows
 FARTHEST = 3650 * DAY
-_OF_PAYMENTS = ("order.expire", "order.pay")
 PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_seconds
 
 
@@ -115,7 +114,7 @@ async def list_timers(work: Work, query: Body) -> Reply:
             return False
         if timer.job == "subscription.renew":
             return not store.subscriptions.is_in(timer.subject, "cancel_at_period_end", (True,))
-        if timer.job in _OF_PAYMENTS:
+        if timer.job in ("order.expire", "order.pay"):
             return store.orders.is_in(timer.subject, "status", payable)
         return True
 

@@ -57,28 +57,22 @@ def trigger_event(work: Work, body: Body) -> Body:
     it receive it.
     """
     entry = work.server.document.events[body["type"]]
-    subject = _subject(work, body, entry)
-    event = samples.sample(work.draft, body["type"], entry, subject)
+    event = samples.sample(work.draft, body["type"], entry, _subject(work, body, entry))
     if "overrides" in body:
         event = event._replace(
             resource=orjson.dumps(_patched(orjson.loads(event.resource), body["overrides"]))
         )
-        _check_payload(work, entry, event)
+        schema = work.server.schemas.compile(entry["schema"], request=False)
+        error = schema.first_error(orjson.loads(event.payload()))
+        if error is not None:  # receivers rely on it
+            field = ".".join(map(str, error.instance_path))[:200] or "overrides"
+            message = (
+                f"Overrides are merged into data.{entry['payload_key']}; with them the payload"
+                f" violates the contract at {field}: {error.message[:300]}"
+            )
+            raise Conflict.at("overrides", message, "event_conflict")
     work.draft.raise_event(event)
     return {"event": orjson.Fragment(event.payload())}
-
-
-def _check_payload(work: Work, entry: Body, event: Event) -> None:
-    """Raises Conflict for a payload that breaks its schema, on which receivers rely."""
-    schema = work.server.schemas.compile(entry["schema"], request=False)
-    error = next(schema.iter_errors(orjson.loads(event.payload())), None)
-    if error is not None:
-        field = ".".join(map(str, error.instance_path))[:200] or "overrides"
-        message = (
-            f"Overrides are merged into data.{entry['payload_key']}; with them the payload violates"
-            f" the contract at {field}: {error.message[:300]}"
-        )
-        raise Conflict.at("overrides", message, "event_conflict")
 
 
 def _subject(work: Work, body: Body, entry: Body) -> Record | None:
@@ -94,8 +88,11 @@ def _subject(work: Work, body: Body, entry: Body) -> Record | None:
         if record is not None:
             work.store = store
             return record
-    message = f"No record of this sandbox that {body['type']} is about has this resource_id."
-    raise Conflict.at("resource_id", message, "reference_not_found")
+    raise Conflict.at(
+        "resource_id",
+        f"No record of this sandbox that {body['type']} is about has this resource_id.",
+        "reference_not_found",
+    )
 
 
 def _patched(value: Any, changes: Any) -> Any:

@@ -40,10 +40,12 @@ def create_fault(work: Work, body: Body) -> Body:
         raise Conflict.at("then.delay", "Send then.delay_ms with then.delay.", CONFLICT)
     for name in body.get("then", {}).get("headers", {}):
         if not _is_token(name) or name.lower() in _FRAMING or acts_beyond(name):
-            message = f"A rule cannot set then.headers.{name[:60]}. Leave it out."
-            raise Conflict.at(f"then.headers.{name[:60]}", message, CONFLICT)
-    fault = work.sandbox.faults.add(body, work.now)
-    return {"fault": _shown(fault)}
+            raise Conflict.at(
+                f"then.headers.{name[:60]}",
+                f"A rule cannot set then.headers.{name[:60]}. Leave it out.",
+                CONFLICT,
+            )
+    return {"fault": _shown(work.sandbox.faults.add(body, work.now))}
 
 
 def delete_faults(work: Work) -> None:

@@ -44,8 +44,11 @@ def set_inbox_answer(work: Work, name: str, body: Body) -> Body:
     answer = Answer(**body)
     for number, header in enumerate(answer.headers):
         if acts_beyond(header["name"]):
-            message = "An inbox cannot answer with this header. Leave it out."
-            raise Invalid.at(f"headers[{number}].name", message, violation="format")
+            raise Invalid.at(
+                f"headers[{number}].name",
+                "An inbox cannot answer with this header. Leave it out.",
+                violation="format",
+            )
     work.entry.inbox.set_answer(name, answer)
     return {"answer": answer._asdict()}
 

@@ -47,8 +47,9 @@ def pay_pix_code(work: Work, body: Body) -> Body:
     except BrCodeError as error:
         # Not 422: no schema says what a checksum is, and a code with a wrong one is that of no
         # order.
-        message = f"This is not the qr_code of a PIX order: {error}"
-        raise NotFound.at("qr_code", message, violation=error.reason) from None
+        raise NotFound.at(
+            "qr_code", f"This is not the qr_code of a PIX order: {error}", violation=error.reason
+        ) from None
     return _paid(work, _with_code(work, code), body)
 
 

@@ -51,17 +51,24 @@ def _plans(work: Work, body: Body) -> list[Body]:
         if project is not None and plan["projectId"] != project["id"]:
             raise reference_not_found("planId", "plan of this project")
         of_plan = store.projects.get(plan["projectId"]).public
-        sold_out = store.is_sold_out(plan, None)
-        check_buyable(of_plan, plan, plan["payment_methods"][0], sold_out=sold_out, renews=False)
+        check_buyable(
+            of_plan,
+            plan,
+            plan["payment_methods"][0],
+            sold_out=store.is_sold_out(plan, None),
+            renews=False,
+        )
         return [plan]
     if project is not None and project["status"] != "active":
-        message = f"The project is {project['status']}, and only an active one takes orders."
-        raise Conflict.at("projectId", message, "project_not_active")
+        raise Conflict.at(
+            "projectId",
+            f"The project is {project['status']}, and only an active one takes orders.",
+            "project_not_active",
+        )
     rows = store.plans.rows_of("status", "active")
     if project is not None:
         rows = store.plans.rows_of("projectId", project["id"])
-    oldest = islice(rows, MOST_PLANS)
-    return [row.public for row in oldest if _is_on_sale(store, row.public)]
+    return [row.public for row in islice(rows, MOST_PLANS) if _is_on_sale(store, row.public)]
 
 
 def _is_on_sale(store: Store, plan: Body) -> bool:

@@ -16,8 +16,9 @@ def update_settings(work: Work, body: Body) -> Body:
 
 
 def get_behaviour(work: Work, ident: str) -> Body:
-    row = work.open_of_any("customers", ident, "customer")
-    return {**row.hidden.get("behaviour", _NO_BEHAVIOUR)}
+    return {
+        **work.open_of_any("customers", ident, "customer").hidden.get("behaviour", _NO_BEHAVIOUR)
+    }
 
 
 def set_behaviour(work: Work, ident: str, body: Body) -> Body:

@@ -30,7 +30,6 @@ PAUSE = 0.05  # seconds between two looks
 ALIVE = 15.0  # seconds after which a silent stream says that it is alive
 OF_ONE = 8  # the part of a server's readers that one sandbox may have: an eighth
 _AT_ONCE = 100  # requests, messages about steps, and events of one look, of each
-_CLOCK = ("setClock", "advanceClock")
 _SHOWN = ("id", "webhookId", "event_id", "event_type", "status")
 
 
@@ -190,5 +189,5 @@ def _parts(step: Step) -> Iterator[tuple[str, Any]]:
         if table == "webhook_logs" and after is not None:
             public = orjson.loads(after.public)
             yield "delivery", {name: public[name] for name in _SHOWN}
-    if step.cause.operation in _CLOCK:
+    if step.cause.operation in ("setClock", "advanceClock"):
         yield "clock", {"now": iso(step.after.clock.now), "frozen": step.after.clock.frozen}

@@ -65,8 +65,12 @@ def expire_subscription(work: Work, ident: str) -> Body:
 def _check_project_open(work: Work, row: Row) -> None:
     """Raises Conflict if the project of a subscription is archived."""
     if not billing.is_project(work.draft, row, "open"):
-        message = "The project is archived: its subscriptions end with their periods."
-        raise Conflict.at("projectId", message, "project_archived", where="path")
+        raise Conflict.at(
+            "projectId",
+            "The project is archived: its subscriptions end with their periods.",
+            "project_archived",
+            where="path",
+        )
 
 
 def _open(work: Work, ident: str) -> Row:

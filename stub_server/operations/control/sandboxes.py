@@ -14,14 +14,20 @@ SOON = 1.0  # seconds in which a sandbox is answered itself, and not where to as
 
 
 async def list_sandboxes(work: Work, query: Body) -> Reply:
-    found = await work.sandboxes.listed(query.get("name", "*"))
-    return lists.listed_here("sandboxes", found, query, partial(summary_of, work))
+    return lists.listed_here(
+        "sandboxes",
+        await work.sandboxes.listed(query.get("name", "*")),
+        query,
+        partial(summary_of, work),
+    )
 
 
 async def create_sandbox(work: Work, body: Body) -> Reply:
     sandboxes = work.sandboxes
     wanted = body.get("name"), checked_beginning(work, body), body.get("ttl_seconds")
-    if not _prefers_to_ask(work):
+    # whether the client prefers to ask for a result that takes a while (RFC 7240)
+    preferences = work.request.headers.get(b"prefer", b"").lower().split(b",")
+    if b"respond-async" not in map(bytes.strip, preferences):
         return _made(work, await sandboxes.create(*wanted))
     name, creation = await sandboxes.create_beside(*wanted)
     await asyncio.wait((creation,), timeout=SOON)
@@ -65,12 +71,6 @@ async def rotate_sandbox(work: Work, name: str, body: Body) -> Body:
     }
 
 
-def _prefers_to_ask(work: Work) -> bool:
-    """Whether the client prefers to ask for a result that takes a while (RFC 7240)."""
-    preferences = work.request.headers.get(b"prefer", b"").lower().split(b",")
-    return b"respond-async" in map(bytes.strip, preferences)
-
-
 def _being_made(work: Work, name: str, progress: float) -> Reply:
     answer = reply.value({"creation": {"name": name, "progress": round(progress, 3)}}, 202)
     where = f"{work.prefix}/_sandbox/sandboxes/{name}"
@@ -79,5 +79,6 @@ def _being_made(work: Work, name: str, progress: float) -> Reply:
 
 
 def _made(work: Work, entry: Entry) -> Reply:
-    path = f"/_sandbox/sandboxes/{entry.sandbox.name}"
-    return reply.value({"sandbox": shown(work, entry)}).created(work, path)
+    return reply.value({"sandbox": shown(work, entry)}).created(
+        work, f"/_sandbox/sandboxes/{entry.sandbox.name}"
+    )

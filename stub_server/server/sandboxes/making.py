@@ -14,7 +14,7 @@ from ...core.problem import NotFound, UnusableInput
 from ...core.record import Body
 from ...core.slices import BackgroundWorker
 from ...data.filling import Seeding
-from ...data.keys import derive_keys, derive_signing_keys, mark_seeded
+from ...data.keys import derive_keys, derive_signing_keys
 from ...data.scenario import known_scenarios
 from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Journal, Log
@@ -221,7 +221,7 @@ class SandboxFactory:
 
     def _own(self, sandbox: Sandbox) -> Sandbox:
         """A sandbox that has just been filled, with seeded keys of its own."""
-        mark_seeded(sandbox)
+        sandbox.origin.seeded_keys = frozenset(sandbox.store.api_keys.keys)
         derive_keys(sandbox)
         derive_signing_keys(sandbox)
         sandbox.status.held_before = sandbox.events.raised

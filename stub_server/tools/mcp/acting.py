@@ -111,16 +111,24 @@ async def certify(session: Session, webhookId: str = "", **own: Any) -> Result:
     """
     if not webhookId:
         raise Wrong("Give webhookId: the id of the webhook that createWebhook made.")
-    following = "webhooks {action: deliveries}, webhooks {action: messages}"
-    return await act(session, "POST /certify", following, {"webhookId": webhookId, **own})
+    return await act(
+        session,
+        "POST /certify",
+        "webhooks {action: deliveries}, webhooks {action: messages}",
+        {"webhookId": webhookId, **own},
+    )
 
 
 async def undo(session: Session) -> Result:
     """Go back to before the newest step of a request or a control."""
     for each in (await session.get("/steps", limit=100))["steps"]:
         if each["cause"]["kind"] in ("request", "control"):
-            following = "history {action: undo} takes that back too"
-            result = await act(session, "POST /rewind", following, {"to_step": each["step"] - 1})
+            result = await act(
+                session,
+                "POST /rewind",
+                "history {action: undo} takes that back too",
+                {"to_step": each["step"] - 1},
+            )
             result.lines.insert(0, f"{each['cause']['operation']} is undone.")
             return result
     raise Wrong("Nothing was changed yet.")
@@ -129,8 +137,11 @@ async def undo(session: Session) -> Result:
 async def export(session: Session) -> Result:
     """How to write the sandbox to a file."""
     await session.prefix()
-    line = f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."
-    return Result([line], {}, "history")
+    return Result(
+        [f"stub-server export --sandbox {session.sandbox} --server URL writes it to a file."],
+        {},
+        "history",
+    )
 
 
 async def list_requests(session: Session, query: Body | None = None) -> Result:

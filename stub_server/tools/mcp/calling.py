@@ -18,8 +18,6 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _NAME_OF_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII).fullmatch
 _OF_THE_CONNECTION = ("connection", "content-length", "host", "transfer-encoding")
 _LISTED = 10  # events
-_KEYS = ("private_key", "signing_key")
-_NOT_PASSED = ("failed", "unknown")  # results of rules
 _ANA = {"name": "Ana Lima", "email": "ana.lima@example.com", "document": "52998224725"}
 
 
@@ -172,8 +170,9 @@ async def answered(
     else:
         lines += body_lines(found)
     lines += _keep_keys(session, found)
-    facts = {"http_status": answer.status, **facts_of(found)}
-    return Result(lines, facts, following, may_be_long=full)
+    return Result(
+        lines, {"http_status": answer.status, **facts_of(found)}, following, may_be_long=full
+    )
 
 
 async def _events(session: Session, answer: Reply) -> list[str]:
@@ -202,7 +201,7 @@ async def _completed(session: Session, found: Body) -> Body:
         certificate = found["certificate"]
         shown: Body = {"certificate": certificate | {"rules": []}}
         for rule in certificate["rules"]:
-            if rule["result"] in _NOT_PASSED:
+            if rule["result"] in ("failed", "unknown"):
                 said = f"{rule['result']}, as {rule['received']}."
                 shown[rule["id"]] = f"{said} {rule['advice'] or ''}".rstrip()
         return shown
@@ -212,7 +211,7 @@ async def _completed(session: Session, found: Body) -> Body:
 def _keep_keys(session: Session, body: Body) -> Iterator[str]:
     """Remember new keys; says where they are shown."""
     for record in body.values():
-        for name in _KEYS:
+        for name in ("private_key", "signing_key"):
             if isinstance(record, dict) and name in record:
                 session.secrets.append(f"{name} of {record['id']}: {record[name]}")
                 yield f"start shows the {name}."

@@ -24,7 +24,7 @@ from ...server.layers.access import with_bearer_key
 from ...server.layers.inside import Question, Reply
 from ...server.layers.validation import MOST_VALUES
 from ...server.reply import Answer, Forwarded, not_allowed
-from ...server.request import CONTROL_KEY, LARGEST_BODY, Request
+from ...server.request import CONTROL_KEY, LARGEST_BODY
 from ...server.work import Work
 from .session import Session
 from .tools import Context, server_of
@@ -78,8 +78,19 @@ class Endpoint:
         return Forwarded(partial(self._pass, work))
 
     async def _pass(self, work: Work, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the package answer a request."""
-        opened, body = self._open(work), [await _read(work.request, receive)]
+        """Have the package answer a request, whose body is read before it has to do with a client
+        that leaves.
+
+        Raises BadRequest, and a 413.
+        """
+        opened, body = self._open(work), [await work.request.read(receive)]
+        # the package, and tools, take each value in hand several times, and others wait
+        if may_have_more_values(body[0], MOST_VALUES):
+            raise Refusal(
+                f"The call has more than {MOST_VALUES:,} values, the most that a tool reads.",
+                status=413,
+                code="payload_too_large",
+            )
 
         async def received() -> Message:
             if body:
@@ -119,8 +130,12 @@ class Endpoint:
         for each in of_sandbox[:-MOST_OF_A_SANDBOX] or [*self._sessions][:-MOST_SESSIONS]:
             owner = self._sessions.pop(each, None)
             if owner is not None:
-                ended = Question("DELETE", "/", headers={"mcp-session-id": each})
-                await inside.ask(partial(self._handle, owner), "", ended, None)
+                await inside.ask(
+                    partial(self._handle, owner),
+                    "",
+                    Question("DELETE", "/", headers={"mcp-session-id": each}),
+                    None,
+                )
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
@@ -145,16 +160,3 @@ def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str,
     """The headers of these names that a request has."""
     sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
     return {name: sent[name] for name in names if name in sent}
-
-
-async def _read(request: Request, receive: Receive) -> bytes | bytearray:
-    """The whole body, before the package has to do with a client that leaves. Raises BadRequest,
-    and a 413.
-
-    The package, and tools, take each value in hand several times, and others wait.
-    """
-    body = await request.read(receive)
-    if may_have_more_values(body, MOST_VALUES):
-        message = f"The call has more than {MOST_VALUES:,} values, the most that a tool reads."
-        raise Refusal(message, status=413, code="payload_too_large")
-    return body

@@ -20,8 +20,6 @@ Ask = Callable[[Question], Awaitable[Reply]]
 """Sends a request, whose path has the prefix of the sandbox, to the server, and
 returns the answer.
 """
-AGENT = "agent"
-"""The user agent of what the agent calls: the journal shows it."""
 _LIFETIME = 86_400  # seconds after which a sandbox is deleted that was made for an agent
 _MOST_SECRETS = 20
 
@@ -95,14 +93,18 @@ class Session:
         if not path.startswith("/v2/"):
             return await self.send(method, CONTROL + path, body=body, query=query)
         # the journal counts these to the command, and not to what is tested
-        headers = {"authorization": f"Bearer {await self.token()}", "user-agent": COMMAND}
-        return await self.send(method, path, headers=headers, body=body, query=query)
+        return await self.send(
+            method,
+            path,
+            headers={"authorization": f"Bearer {await self.token()}", "user-agent": COMMAND},
+            body=body,
+            query=query,
+        )
 
     async def page(self, path: str, accept: str, **query: Any) -> Reply:
         """A page of the server, as the sandbox shows it if there is one."""
         prefix = "" if self.sandbox is None else f"/s/{self.sandbox}"
-        headers = {"accept": accept}
-        return await self.send("GET", path, headers=headers, query=query, prefix=prefix)
+        return await self.send("GET", path, headers={"accept": accept}, query=query, prefix=prefix)
 
     async def send(
         self,
@@ -120,7 +122,7 @@ class Session:
         """
         if prefix is None:
             prefix = await self.prefix()
-        sent, content = {"user-agent": AGENT}, b""
+        sent, content = {"user-agent": "agent"}, b""  # the journal shows it
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
             sent["content-type"] = "application/json"

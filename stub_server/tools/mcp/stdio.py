@@ -40,8 +40,9 @@ def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
         try:
             response = await client.request(method, address, content=body, headers=dict(headers))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            text = f"no server answers at {url} ({error}). Start one with stub-server."
-            return Reply(0, {}, text.encode())
+            return Reply(
+                0, {}, f"no server answers at {url} ({error}). Start one with stub-server.".encode()
+            )
         return Reply(response.status_code, response.headers, response.content)
 
     return ask

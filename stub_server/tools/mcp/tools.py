@@ -2,8 +2,8 @@
 Protocol, by the package `mcp` of the protocol's maintainers.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
+from collections.abc import Awaitable, Callable
+from functools import cache, partial
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -12,11 +12,10 @@ import mcp_types as types
 from mcp.server import Server, ServerRequestContext
 
 from ...contract.schema import Validator
-from ...contract.source import read
+from ...contract.source import fixture
 from ...core.log import log
 from ...core.members import given
 from ...core.record import Body
-from ...core.shipped import FIXTURES
 from ...server.layers.violations import details_of
 from ...version import __version__
 from .acting import act
@@ -31,14 +30,9 @@ INSTRUCTIONS = (
     " place orders with call_api, pay them with orders, move time with clock. A refusal says which"
     " call works. history undoes, but no reset."
 )
+tools = partial(fixture, "agents.yaml")
+"""The tools by name, as the file has them."""
 _LONGEST_TEXT = 20_000  # characters of an argument that is a text; more would hold up others
-
-
-@cache
-def tools() -> Mapping[str, Body]:
-    """The tools by name, as the file has them."""
-    found: Mapping[str, Body] = read(FIXTURES / "agents.yaml")
-    return found
 
 
 @cache

@@ -8,10 +8,10 @@ from difflib import unified_diff
 from typing import Any
 
 from ...contract.secrets import REDACTED
+from ...core.record import object_in
 from ...engine.kept import Trace
-from .recorded import json_of
 
-_NOT_COMPARED = frozenset(("date", "x-request-id", "ratelimit", "ratelimit-policy"))
+_NOT_COMPARED = ("date", "x-request-id", "ratelimit", "ratelimit-policy")
 # What is the machine's in answers of the control surface: its times, the instant that a running
 # clock shows, how many deliveries its receivers keep waiting, and the path of its own scenario.
 _MACHINES = frozenset(
@@ -67,8 +67,8 @@ def _without_derived(lines: list[str]) -> list[str]:
 
 def _lines(request: Trace, unlike: set[str]) -> list[str]:
     """An answer line by line, JSON indented, without the headers that are `unlike`."""
-    parsed = json_of(request)
-    if request.is_control and parsed is not None:
+    parsed = object_in(request.answer)
+    if request.is_control:
         parsed = _without_machines(parsed)
     lines = [f"status {request.status}", "steps none"]
     if request.after is not None:
@@ -77,7 +77,7 @@ def _lines(request: Trace, unlike: set[str]) -> list[str]:
         if name not in unlike:
             lines.append(f"{name}: {value}")
     shown = (request.answer or b"").decode("latin-1")
-    if parsed is not None:
+    if parsed:
         shown = json.dumps(parsed, indent=2, ensure_ascii=False)
     return lines + shown.splitlines()
 

@@ -3,9 +3,6 @@ before any is sent.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import orjson
 
 from ...core.record import object_in
 from ...engine.kept import Trace
@@ -13,15 +10,8 @@ from ...server.journal.recordable import named, recording_start
 from ...storage.package import BadFile
 
 # Why requests are skipped: a recording does not contain what their answers depend on.
-FAULTS, LIMIT, CUT, MACHINES, EARLIER = (
-    "fault_rules",
-    "rate_limit",
-    "no_answer",
-    "other_machines",
-    "earlier_requests",
-)
-SNAPSHOTS, SANDBOXES = "earlier_snapshots", "other_sandboxes"
-BODY, CONNECTION, CREDENTIALS = "body_not_kept", "connection", "credentials"
+FAULTS, CUT, MACHINES = "fault_rules", "no_answer", "other_machines"
+SNAPSHOTS, SANDBOXES, CREDENTIALS = "earlier_snapshots", "other_sandboxes", "credentials"
 _NOT_SENT = {
     "certifyReceiver": MACHINES,
     "createFault": FAULTS,
@@ -30,7 +20,7 @@ _NOT_SENT = {
     "deleteFaults": FAULTS,
     "deleteSnapshot": SNAPSHOTS,
     "drainWebhooks": MACHINES,
-    "verifyRequests": EARLIER,
+    "verifyRequests": "earlier_requests",
     "listSandboxes": SANDBOXES,
     "getSandbox": SANDBOXES,
     "createSandbox": SANDBOXES,
@@ -40,19 +30,6 @@ _NOT_SENT = {
 }
 _REFUSED = {"admin_key_required": CREDENTIALS, "too_many_snapshots": SNAPSHOTS}
 _READING = ("malformed_json", "payload_too_large")  # codes of what happens while a body is read
-
-
-def name_of(request: Trace) -> str:
-    """What reports call a request: its operation, if it has one."""
-    return request.operation or f"{request.method} {request.path}"
-
-
-def json_of(request: Trace) -> Any:
-    """The parsed answer; None where it is no JSON."""
-    try:
-        return orjson.loads(request.answer or b"")
-    except ValueError:
-        return None
 
 
 def last_step(request: Trace) -> int:
@@ -96,16 +73,16 @@ def _why(request: Trace) -> str | None:
     if "fault:" in (request.simulated or ""):
         return FAULTS
     if request.status == 429 and request.code == "rate_limited" and request.simulated is None:
-        return LIMIT
+        return "rate_limit"
     if request.status == 0:
         return CUT
     is_unknown = request.status == 401 and request.caller is None
     if is_unknown and "authorization" in dict(request.headers):
         return CREDENTIALS
     if not request.body and (request.code in _READING or request.operation == "importSandbox"):
-        return BODY  # too large, broken off, or a file
+        return "body_not_kept"  # too large, broken off, or a file
     # A header twice, a WebSocket, a client that left: what is wrong in the request itself the
     # answer names.
     if request.code == "malformed_request" and not object_in(request.answer).get("details"):
-        return CONNECTION
+        return "connection"
     return None

@@ -24,7 +24,7 @@ from ...storage.package import RECORDING, BadFile, damaged, unpack
 from ...storage.reading import Reader
 from .differences import difference
 from .inputs import Callers, Diverged, RecordedSteps, RequestIds, Timepiece
-from .recorded import is_sent, last_step, name_of, reasons
+from .recorded import is_sent, last_step, reasons
 
 _ADMIN, _CONTROL = KEY_HEADERS
 _KEY = "of this replay"
@@ -90,8 +90,11 @@ class Session:
         factory = self._app.server.sandboxes.factory
         self._fitting = Fitting(factory.rules, self._contract["digest"])
         # Every API key gets the private half of `own_pair`.
-        rewrite = adopted(anew=True, keeps_shown=True)
-        self._reader = Reader(factory.carried(about.get("generation", "")), rewrite, self._fitting)
+        self._reader = Reader(
+            factory.carried(about.get("generation", "")),
+            adopted(anew=True, keeps_shown=True),
+            self._fitting,
+        )
         for kind, body in unpack(data, None, (RECORDING,)):  # which keeps no line of the state
             if kind not in _NO_STATE:
                 self._reader.read(kind, body)
@@ -116,14 +119,6 @@ class Session:
     def _sandbox(self) -> Sandbox:
         return self._app.server.sandboxes.entry(self.name).sandbox
 
-    def _begin(self) -> None:
-        """Have the sandbox of the recording, in the state at its beginning."""
-        sandbox = built(self._reader)
-        if self._held_before != SILENT:
-            self._held_before = min(self._held_before, sandbox.events.raised)
-        sandbox.status.held_before = self._held_before
-        self._app.server.sandboxes.put_in_place(sandbox)
-
     async def run(self) -> Body:
         """Send the requests as long as they fit the state of the sandbox; the report on the
         answers.
@@ -131,7 +126,11 @@ class Session:
         Requests that were skipped were not sent, or are not compared. Those that are `unsent` came
         after the state had become another one than the recorded one.
         """
-        self._begin()
+        sandbox = built(self._reader)  # in the state at the beginning of the recording
+        sandbox.status.held_before = self._held_before
+        if self._held_before != SILENT:
+            sandbox.status.held_before = min(self._held_before, sandbox.events.raised)
+        self._app.server.sandboxes.put_in_place(sandbox)
         same, unsent, diffs = 0, 0, list[Body]()
         skipped, differing = Counter[str](), defaultdict[str, list[str]](list)
         for number, request in enumerate(self._requests, 1):
@@ -144,7 +143,8 @@ class Session:
             if reason is not None:
                 skipped[reason] += 1
             elif diff:
-                differing[name_of(request)].append(request.id)
+                name = request.operation or f"{request.method} {request.path}"
+                differing[name].append(request.id)
                 diffs.append(
                     {"id": request.id, "method": request.method, "path": request.path, "diff": diff}
                 )
@@ -187,12 +187,15 @@ class Session:
         sandbox.ids.requests = RequestIds(request.id)
         self.timepiece.show(sandbox, request.at, request.received)
         body = request.body or b""
-        headers = self._headers(request, body)
-        query = request.query.decode("latin-1")
-        asked = Question(request.method, request.path, query, headers, body)
+        asked = Question(
+            request.method,
+            request.path,
+            request.query.decode("latin-1"),
+            self._headers(request, body),
+            body,
+        )
         self._ended.clear()
-        prefix = f"/s/{self.name}" if request.is_prefixed else ""
-        reply = await ask(self._app, prefix, asked, _PEER)
+        reply = await ask(self._app, f"/s/{self.name}" if request.is_prefixed else "", asked, _PEER)
         self._callers.learn(reply.body)
         return self._ended[-1]
 
