@@ -7,6 +7,8 @@ was when the subscription ended. `dispute`, while there is one, has the disputed
 subscription and since when (ms) there is any.
 """
 
+from bisect import bisect_right
+
 from ..core.clock import DAY, iso, parse_iso
 from ..core.record import Body, Row, without
 from .boleto import closes_at
@@ -103,11 +105,14 @@ def withdrawn(row: Row, order_id: str) -> Row:
     return _ends_with(row.changed({"cycle": row["cycle"] - 1}, left))
 
 
-def rolled(row: Row) -> Row:
-    """The subscription in its next period, which is paid already, once the current one is over."""
-    begins, *ends = row["ends"]
-    left = {"paid_by": row["paid_by"][1:], "ends": ends}
-    return row.changed({"current_period_start": iso(begins)}, left)
+def rolled(row: Row, now: int) -> Row:
+    """The subscription in the last of its paid periods that has begun, once the one before it is
+    over.
+    """
+    ends = row["ends"]
+    over = min(bisect_right(ends, now), len(ends) - 1)
+    left = {"paid_by": row["paid_by"][over:], "ends": ends[over:]}
+    return row.changed({"current_period_start": iso(ends[over - 1])}, left)
 
 
 def postponed(row: Row, wait: int) -> Row:

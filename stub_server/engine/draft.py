@@ -312,7 +312,8 @@ class Draft:
         )
         timers = sandbox.timers
         later = tuple(self._later.values())
-        gone = {*self._fired, *timers.skipped.values(), *filter(None, map(timers.replaced, later))}
+        replaced = [timer for timer in map(timers.replaced, later) if timer is not None]
+        gone = dict.fromkeys((*self._fired, *replaced)) | dict.fromkeys(timers.skipped.values())
         reply_ends = Ends()
         # a state with a reply to the key may have been restored while the request waited
         if saved is not None and sandbox.replies.get(saved.key, self.now) is None:
@@ -327,7 +328,7 @@ class Draft:
             event_ends=Ends(after=tuple(self._events)),
             reply_ends=reply_ends,
             timers_set=later,
-            timers_fired=tuple(sorted(gone)),
+            timers_fired=tuple(gone),
         )
 
     def _used(self) -> list[Used]:

@@ -47,7 +47,7 @@ def end_period(draft: Draft, row: Row) -> None:
     waits = subscriptions.has_dispute(row) and not ends
     if subscriptions.period_end(row) > draft.now or waits:
         if len(row["paid_by"]) > 1 and row["ends"][0] <= draft.now:
-            row = draft.put(subscriptions.rolled(row))
+            row = draft.put(subscriptions.rolled(row, draft.now))
             draft.at(row["ends"][0], "subscription.end", row.id)
     elif ends:
         billing.end_subscription(draft, row, "canceled")

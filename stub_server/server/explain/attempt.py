@@ -25,7 +25,7 @@ from ...core.record import (
     is_deeper_than,
     may_have_more_values,
 )
-from ...core.slices import at_once
+from ...core.slices import BackgroundWorker, Sliced
 from ...engine.fault_rules import Faults
 from ...engine.kept import Budget, Log, Trace
 from ...engine.sandbox import Sandbox
@@ -50,6 +50,7 @@ DROPPED_HEADERS = {
 """Headers that the nearest request leaves out, and why."""
 _PEER = ("127.0.0.1", 0)
 _LOOKED_AT = 50  # records of a table, the newest first
+_MOST_JOBS = 2_000  # that a call makes due, in the copy
 TABLES = {
     "projectId": "projects",
     "planId": "plans",
@@ -189,7 +190,7 @@ class Attempt:
         """Why the copy of the sandbox refuses a request, after the jobs that are due in it; None if
         it accepts it.
 
-        Others are served between two answers.
+        Others are served meanwhile.
         """
 
         async def receive() -> Message:
@@ -204,7 +205,7 @@ class Attempt:
         way.prefix, way.path = "", asked.path
         way.begin(self.copy)
         try:
-            at_once(due_jobs(self.copy))
+            await BackgroundWorker().in_slices(_few(due_jobs(self.copy)), self.copy.name)
             answer = await self.routing(way)
         except Refusal as refusal:
             return refusal
@@ -246,6 +247,16 @@ class Attempt:
 def is_small(body: bytes) -> bool:
     """Whether a body can be mended while others wait."""
     return len(body) <= LARGEST and not may_have_more_values(body, WIDEST)
+
+
+def _few(jobs: Sliced[None]) -> Sliced[None]:
+    """The jobs that are due. Raises Refusal if they are too many to be tried."""
+    for _ in range(_MOST_JOBS):
+        try:
+            yield next(jobs)
+        except StopIteration:
+            return
+    raise Refusal("Too many jobs are due for this to be tried.")
 
 
 def _json_in(body: bytes) -> Any:
