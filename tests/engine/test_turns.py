@@ -124,6 +124,21 @@ ASKED: dict[str, Ask] = {
 }
 
 
+def test_an_explanation_does_what_is_due_in_its_copy_in_slices(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To try an activation, all members of a project were resumed in one turn."""
+    shop.join()
+    suspended = shop.inside.ask("POST", f"/v2/projects/{shop.project}/suspend", {}, shop.token)
+    assert 200 == suspended.status
+    body = card_body(shop.plans[0])
+    del body["planId"]
+    refused = shop.inside.ask("POST", "/v2/orders", body, shop.token)
+    assert 422 == refused.status
+    path = f"/_sandbox/requests/{refused.json()['request_id']}"
+    assert MANY > shop.busiest(monkeypatch, "GET", path, {})
+
+
 @pytest.mark.parametrize("name", ASKED)
 def test_plans_and_products_are_read_in_several_turns(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str
