@@ -99,7 +99,7 @@ def of_every_class() -> list[Finding]:
         "scope": "getMerchantByPublicKey",
         "not-persisted": "updateCustomer",
     }
-    alone |= dict.fromkeys(("laxer", "schema"), "createPlan")
+    alone |= dict.fromkeys(("laxer", "schema", "default"), "createPlan")
     return [
         replace(each, operation=alone.get(each.kind, each.operation), target=Said(404, each.kind))
         for each in found
