@@ -61,7 +61,9 @@ class Timers:
     def put(self, timer: Timer) -> None:
         """Add a timer, be it new or one that was removed before."""
         if timer.seq not in self.live:
-            self.live[timer.seq] = self._by_subject[timer[2:]] = timer
+            self.live[timer.seq] = timer
+            if timer.job != SENDING:
+                self._by_subject[timer[2:]] = timer
             heappush(self._heap(timer), timer)
             self.last = max(self.last, timer.seq)
 
@@ -72,12 +74,12 @@ class Timers:
         """Remove a timer that was done, or undone."""
         for group in (self.live, self.claimed, self.skipped):
             group.pop(timer.seq, None)
-        if self._by_subject.get(timer[2:]) is timer:
+        if timer.job != SENDING and self._by_subject.get(timer[2:]) is timer:
             del self._by_subject[timer[2:]]
 
     def replaced(self, timer: Timer) -> Timer | None:
-        """The timer whose place a new one takes; attempts to send end by themselves."""
-        return None if timer.job == SENDING else self._by_subject.get(timer[2:])
+        """The timer whose place a new one takes. Attempts to send end by themselves."""
+        return self._by_subject.get(timer[2:])
 
     def exchange(self, gone: Iterable[Timer], new: Iterable[Timer]) -> None:
         """Remove timers, and add others."""

@@ -312,8 +312,12 @@ class Draft:
         )
         timers = sandbox.timers
         later = tuple(self._later.values())
-        replaced = [timer for timer in map(timers.replaced, later) if timer is not None]
-        gone = dict.fromkeys((*self._fired, *replaced)) | dict.fromkeys(timers.skipped.values())
+        gone = (*self._fired, *timers.skipped.values())
+        for timer in later:
+            replaced = timers.replaced(timer)
+            if replaced is None or replaced.seq in timers.skipped or replaced in self._fired:
+                continue
+            gone += (replaced,)
         reply_ends = Ends()
         # a state with a reply to the key may have been restored while the request waited
         if saved is not None and sandbox.replies.get(saved.key, self.now) is None:
@@ -328,7 +332,7 @@ class Draft:
             event_ends=Ends(after=tuple(self._events)),
             reply_ends=reply_ends,
             timers_set=later,
-            timers_fired=tuple(gone),
+            timers_fired=gone,
         )
 
     def _used(self) -> list[Used]:

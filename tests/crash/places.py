@@ -64,7 +64,7 @@ PLACES: dict[str, Callable[[int], None]] = {
     "after a commit": _around(sql, "commit", after=True),
     "within a state": _between(commits, "parts_of"),
     "after a state was written": _around(sql, "write_state", after=True),
-    "before a sandbox comes": _around(sql, "entered", after=False),
+    "before a sandbox comes": _around(sql, "keys_entered", after=False),
     "before a state comes": _around(sql, "state_entered", after=False),
     "before the log is synced": _around(os, "fsync", after=False),
     "after the log was synced": _around(os, "fsync", after=True),

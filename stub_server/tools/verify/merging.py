@@ -26,7 +26,6 @@ _LIMITS = ("Length", "imum")
 """How keywords end that operations share with others."""
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
 _MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
-_CODE = re.compile(r"\"code\":\"(\w+)\"").search
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
@@ -182,8 +181,8 @@ class Ledger:
             case "schema" if finding.pointer.endswith("/format"):
                 return finding.title.rpartition(" that is ")[2]
             case "rule":
-                found = _CODE(finding.expected.excerpt)
-                return found[1] if found else words(finding.expected.excerpt)
+                code = finding.expected.excerpt.partition('"code":"')[2].partition('"')[0]
+                return code or words(finding.expected.excerpt)
             case "laxer" if finding.pointer.endswith("/content"):
                 return "a body that is no JSON object"
             case "laxer" | "incomplete":

@@ -45,7 +45,7 @@ def _members(builder: Builder, operation: Operation) -> Generator[Asked, Seen, B
     if changed is None and builder.is_lasting:  # its update writes each alone
         return {}
     group, shown, stored, full = "accepts", operation, Body(), Body()
-    taken: list[str] = []  # by the backend too
+    accepted: list[str] = []  # by the backend too
     if changed is not None:
         group, shown = "persists", changed.create
     is_dated = changed is None
@@ -77,14 +77,14 @@ def _members(builder: Builder, operation: Operation) -> Generator[Asked, Seen, B
         more = full | {name: value if next_one is None else next_one}
         if seen.twin.is_success and variants.accepts(schema, smallest | more):
             full = more
-            taken += [name] if seen.target.is_success else []
+            accepted += [name] if seen.target.is_success else []
     makes, every = "" if made is None else made.role, builder.smallest(operation) | full
     yield builder.write(operation, every, "all members", group=group, makes=makes)
     # rules bind some members together, such as a document and its type
     for example in builder.examples(shown)[1:]:
         known = {name: value for name, value in example.items() if name in properties}
         yield builder.write(operation, known, "an example of the contract", group=group)
-    large = {name: full[name] for name in taken if isinstance(full[name], dict | list)}
+    large = {name: full[name] for name in accepted if isinstance(full[name], dict | list)}
     return {} if changed is None else large
 
 
