@@ -4,7 +4,7 @@ requests served between.
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
@@ -125,6 +125,13 @@ def collected(items: Iterable[H]) -> Sliced[set[H]]:
         found.update(some)
         yield
     return found
+
+
+def batched(items: Collection[T]) -> Iterator[list[T]]:
+    """The items as they are now, some at a time: between two batches others may be served."""
+    left = list(items)
+    for begin in range(0, len(left), AT_ONCE):
+        yield left[begin : begin + AT_ONCE]
 
 
 def at_once(work: Sliced[T]) -> T:

@@ -12,6 +12,7 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import EARLIEST, LATEST
 from ..core.money import reais
 from ..core.record import Body, Row
+from ..core.slices import Sliced, batched
 from .calendar import monthly_cents
 from .payments import refunds
 
@@ -82,14 +83,15 @@ class OrderFold:
             return None
         return round(sum(first[state] for state in sets["settled"]) / decided, 4)
 
-    def top_plans(self, plan_of: Callable[[str], Body | None]) -> list[Body]:
+    def top_plans(self, plan_of: Callable[[str], Body | None]) -> Sliced[list[Body]]:
         """The five plans with the highest revenue; a deleted one is shown as "(deleted)"."""
-        ranked = [
-            (-self.plan_net[plan], -self.plan_orders[plan], plan)
-            for plan in self.plan_orders.keys() | self.plan_net.keys()
-        ]
+        best: list[tuple[int, int, str]] = []
+        for few in batched(self.plan_orders.keys() | self.plan_net.keys()):
+            ranked = [(-self.plan_net[plan], -self.plan_orders[plan], plan) for plan in few]
+            best = nsmallest(5, best + ranked)
+            yield
         shown = []
-        for net, orders, plan in nsmallest(5, ranked):
+        for net, orders, plan in best:
             found = plan_of(plan)
             name = "(deleted)" if found is None else found["name"]
             shown.append(
@@ -98,13 +100,15 @@ class OrderFold:
         return shown
 
 
-def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> float:
+def monthly_revenue(terms: Mapping[tuple[int, str, int], int]) -> Sliced[float]:
     """What active subscriptions are worth per month of thirty days, in reais; the sum is rounded,
     half to even.
 
     `terms` maps (cents, interval, interval count) to the number of subscriptions with them.
     """
     sums = Counter[tuple[str, int]]()  # few: a fraction for each price takes long
-    for (amount, interval, count), number in terms.items():
-        sums[interval, count] += number * amount
+    for few in batched(terms.items()):
+        for (amount, interval, count), number in few:
+            sums[interval, count] += number * amount
+        yield
     return reais(round(sum(monthly_cents(total, *period) for period, total in sums.items())))

@@ -5,7 +5,7 @@ from ..contract.lifecycles import Lifecycle
 from ..core.clock import iso_or_none
 from ..core.problem import Forbidden
 from ..core.record import Body, Row
-from ..core.slices import Sliced
+from ..core.slices import Sliced, batched
 from ..domain import projects as rules
 from ..domain.lifecycle import move
 from ..domain.stats import OrderFold, monthly_revenue
@@ -86,22 +86,23 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Body:
     lists.warn_of_empty_range(work, query.get("from"), query.get("to"))
     since, until = end_of_range(query, "from"), end_of_range(query, "to")
     subscriptions = store.subscriptions
+    terms = subscriptions.members("active_terms", ident)
     subscribers = {"total": len(subscriptions.members("subscribers", ident))}
     for state in work.lifecycle("Subscription").states:
         subscribers[state] = subscriptions.count("projectId+status", (ident, state))
     now = {
         "subscribers": subscribers,
         # Nothing is renewed in an archived project.
-        "mrr": 0.0 if archived else monthly_revenue(subscriptions.members("active_terms", ident)),
+        "mrr": 0.0 if archived else await work.in_slices(monthly_revenue(terms)),
         "plans_count": store.plans.count("projectId", ident),
         "products_count": store.products.count("projectId", ident),
     }
     generated_at = work.now_text
     if since is None and until is None:
-        orders = _everything(store, ident, work.lifecycle("Order"))
+        adding = _everything(store, ident, work.lifecycle("Order"))
     else:
         adding = _added_up(store.orders, ident, OrderFold(work.lifecycle("Order"), since, until))
-        orders = await work.in_slices(adding)
+    orders = await work.in_slices(adding)
     stats = {
         "projectId": ident,
         "from": iso_or_none(since),
@@ -110,7 +111,7 @@ async def get_project_stats(work: Work, ident: str, query: Body) -> Body:
         "revenue": orders.revenue(),
         "conversion_rate": orders.conversion(),
         **now,
-        "top_plans": orders.top_plans(store.plans.peek),
+        "top_plans": await work.in_slices(orders.top_plans(store.plans.peek)),
         "generated_at": generated_at,
     }
     return {"error": False, "data": {"stats": stats}, "message": "Project statistics."}
@@ -124,7 +125,7 @@ def _added_up(orders: Table, ident: str, fold: OrderFold) -> Sliced[OrderFold]:
     return fold
 
 
-def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
+def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> Sliced[OrderFold]:
     """All orders of a project added up, from the sums that the store keeps up to date
     with every write.
     """
@@ -134,9 +135,11 @@ def _everything(store: Store, ident: str, lifecycle: Lifecycle) -> OrderFold:
     whole.paid = sum(whole.states[state] for state in lifecycle.sets["settled"])
     whole.renewals.update(orders.members("renewals", ident))
     whole.gross, whole.refunded = orders.total("gross", ident), orders.total("refunded", ident)
-    for plan, number in orders.members("plans", ident).items():
-        whole.plan_orders[plan] = number
-        whole.plan_net[plan] = orders.total("plan_net", plan)
+    for few in batched(orders.members("plans", ident).items()):
+        for plan, number in few:
+            whole.plan_orders[plan] = number
+            whole.plan_net[plan] = orders.total("plan_net", plan)
+        yield
     return whole
 
 

@@ -139,6 +139,34 @@ def test_an_explanation_does_what_is_due_in_its_copy_in_slices(
     assert MANY > shop.busiest(monkeypatch, "GET", path, {})
 
 
+def test_the_figures_of_many_plans_are_added_up_in_several_turns(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A merchant with a hundred thousand plans made others wait for seconds."""
+    for plan in shop.plans:
+        order = card_body(plan)
+        order["customer"] |= {"document": fresh_cpf()}
+        shop.make("/v2/orders", order)
+    turns = [0]
+
+    async def beat() -> None:
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    async def asked() -> Answer:
+        beating = asyncio.create_task(beat())
+        path = f"/v2/projects/{shop.project}/stats"
+        answer = await shop.inside.asking("GET", path, None, shop.token)
+        beating.cancel()
+        return answer
+
+    monkeypatch.setattr(slices, "AT_ONCE", AT_ONCE)
+    stats = shop.inside.run(asked()).json()["data"]["stats"]
+    assert (MANY, 5) == (stats["orders"]["paid"], len(stats["top_plans"]))
+    assert 2 * MANY / AT_ONCE < turns[0]
+
+
 @pytest.mark.parametrize("name", ASKED)
 def test_plans_and_products_are_read_in_several_turns(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str

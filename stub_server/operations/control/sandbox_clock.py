@@ -3,7 +3,7 @@ the way is done.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from heapq import merge
 
@@ -20,7 +20,7 @@ from ...core.clock import (
 )
 from ...core.problem import Conflict
 from ...core.record import Body
-from ...core.slices import AT_ONCE, Sliced, filtered
+from ...core.slices import AT_ONCE, Sliced, collected, filtered
 from ...core.timers import Timer
 from ...domain.calendar import add_interval
 from ...engine.draft import Draft
@@ -43,7 +43,8 @@ async def set_clock(work: Work, query: Body, body: Body) -> Body:
         _set_frozen(work, body["frozen"])
         return get_clock(work)
     fired, _ = await _jump(work, parse_iso(body["to"]), body)
-    return get_clock(work) | _jobs(work, fired, query)
+    jobs = await _jobs(work, fired, query)
+    return get_clock(work) | jobs
 
 
 async def advance_clock(work: Work, query: Body, body: Body) -> Body:
@@ -57,16 +58,16 @@ async def advance_clock(work: Work, query: Body, body: Body) -> Body:
     fired, complete = await _jump(work, to, body)
     return {
         "now": iso(work.sandbox.clock.now),
-        **_jobs(work, fired, query),
+        **(await _jobs(work, fired, query)),
         "complete": complete,
         "remaining": counts(work.server.courier, work.sandbox)["due"],  # attempts
     }
 
 
-def _jobs(work: Work, fired: list[Fired], query: Body) -> Body:
+async def _jobs(work: Work, fired: list[Fired], query: Body) -> Body:
     """The jobs that ran: how many of each kind, and the first of each, or nearly all of them."""
     if "about" in query:
-        concerned = _concerned(work, query["about"].lower())
+        concerned = await work.in_slices(collected(_concerned(work, query["about"].lower())))
         fired = [job for job in fired if job.subject in concerned]
     counted: Counter[str] = Counter()
     shown: list[Body] = []
@@ -85,11 +86,11 @@ def _jobs(work: Work, fired: list[Fired], query: Body) -> Body:
     return {"fired": shown, "counts": dict(sorted(counted.items()))}
 
 
-def _concerned(work: Work, ident: str) -> set[str]:
+def _concerned(work: Work, ident: str) -> Iterator[str]:
     """The ids of a record, and of the subscriptions and orders of a customer, or the
     orders of a subscription.
     """
-    found = {ident}
+    yield ident
     for store in work.sandbox.stores.values():
         orders, subscriptions = store.orders, store.subscriptions
         for table, index in (
@@ -97,9 +98,8 @@ def _concerned(work: Work, ident: str) -> set[str]:
             (orders, "subscriptionId"),
             (subscriptions, "customerId"),
         ):
-            for key in table.bucket(index, ident):
-                found.add(table.rows[key].id)
-    return found
+            for record in [table.rows[key] for key in table.bucket(index, ident)]:
+                yield record.id
 
 
 async def list_timers(work: Work, query: Body) -> Reply:

@@ -6,9 +6,11 @@ from ...core.clock import parse_iso
 from ...core.money import cents
 from ...core.problem import NotFound
 from ...core.record import Body, Row
+from ...core.slices import AT_ONCE, Sliced
 from ...domain import orders, payments
 from ...domain.brcode import BrCodeError, amount_of
 from ...engine import billing, closing, renewals
+from ...engine.tables.table import Table
 from ...server.views import pay_url
 from ...server.work import Work
 from .named import open_named
@@ -40,7 +42,7 @@ def pay_order(work: Work, ident: str, body: Body) -> Body:
     return _paid(work, _open(work, ident), body)
 
 
-def pay_pix_code(work: Work, body: Body) -> Body:
+async def pay_pix_code(work: Work, body: Body) -> Body:
     code = body["qr_code"].strip()
     try:
         amount_of(code)
@@ -50,7 +52,12 @@ def pay_pix_code(work: Work, body: Body) -> Body:
         raise NotFound.at(
             "qr_code", f"This is not the qr_code of a PIX order: {error}", violation=error.reason
         ) from None
-    return _paid(work, _with_code(work, code), body)
+    for store in [*work.sandbox.stores.values()]:
+        ident = await work.in_slices(_with_code(store.orders, code))
+        if ident is not None:
+            work.store = work.sandbox.store_of(store.merchant.id)
+            return _paid(work, _open(work, ident), body)
+    raise NotFound("No order of this sandbox shows this PIX code.")
 
 
 def _paid(work: Work, row: Row, asked: Body) -> Body:
@@ -105,19 +112,18 @@ def _open(work: Work, ident: str) -> Row:
     return open_named(work, "orders", ident, "order")
 
 
-def _with_code(work: Work, code: str) -> Row:
-    """The order of a PIX code, of which no other one has the same. Raises NotFound."""
+def _with_code(table: Table, code: str) -> Sliced[str | None]:
+    """The id of the order of a PIX code, of which no other one has the same, if there is one."""
     mark = b'"qr_code":' + orjson.dumps(code)  # a text of a buyer that is the code is none
-    for store in work.sandbox.stores.values():
-        table = store.orders
-        for key in reversed(table.order):  # who pays has mostly ordered just now
-            if mark not in table.rows[key].public:
-                continue
-            row = table.parse(table.rows[key])
+    # who pays has mostly ordered just now
+    for number, record in enumerate([table.rows[key] for key in reversed(table.order)]):
+        if mark in record.public:
+            row = table.parse(record)
             if row["last_transaction"].get("qr_code") == code:  # and not a text of a buyer
-                work.store = store
-                return row
-    raise NotFound("No order of this sandbox shows this PIX code.")
+                return row.id
+        if not number % AT_ONCE:
+            yield
+    return None
 
 
 def _shown(work: Work, row: Row, **more: str) -> Body:
