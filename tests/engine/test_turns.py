@@ -164,7 +164,7 @@ def test_the_figures_of_many_plans_are_added_up_in_several_turns(
     monkeypatch.setattr(slices, "AT_ONCE", AT_ONCE)
     stats = shop.inside.run(asked()).json()["data"]["stats"]
     assert (MANY, 5) == (stats["orders"]["paid"], len(stats["top_plans"]))
-    assert 2 * MANY / AT_ONCE < turns[0]
+    assert turns[0] > 4
 
 
 @pytest.mark.parametrize("name", ASKED)
