@@ -66,7 +66,7 @@ def _from_environment() -> str:
     found = [name for name in os.environ if name.startswith("STUB_")]
     if not found:
         return ""
-    return f"\n  Read from the environment: {', '.join(found)}"
+    return f"\n  Set in the environment: {', '.join(found)}"
 
 
 def _show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -108,6 +108,9 @@ def serve(
     **plain: Any,
 ) -> None:
     """Start the sandbox."""
+    if reload and plain["stop_after_idle"] is not None:
+        message = "--reload would restart what --stop-after-idle stops. Leave one of them out."
+        raise click.UsageError(message)
     if not reload:
         # Objects made at start stay, so collecting would be wasted. The server turns the collector
         # on.

@@ -92,6 +92,8 @@ def listen(target: Target, forward_to: str | None, events: str, show: bool) -> N
             "Give --forward-to URL to forward the events, or --print to show them."
         )
     patterns = events.replace(",", " ").split()
+    if not patterns:
+        raise click.UsageError("--events names no type.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failures = 0
     try:

@@ -65,8 +65,8 @@ class Row:
     before: "Row | None" = None
 
     def __getitem__(self, member: str) -> Any:
-        """The value of a member that callers see, or else of a hidden one."""
-        return self.public[member] if member in self.public else self.hidden[member]
+        """The value of a hidden member, or else of one that callers see: an overlay may add any."""
+        return self.hidden[member] if member in self.hidden else self.public[member]
 
     @property
     def id(self) -> str:

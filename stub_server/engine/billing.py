@@ -58,7 +58,7 @@ def pay(
     `amount` (cents) and `paid_at` (ms) are the order's total and now unless the payment says
     otherwise. With `late` a boleto that expired can be paid too.
     """
-    at = paid_at or draft.now
+    at = draft.now if paid_at is None else paid_at
     payments.check_payable(row, amount, at, draft.now, draft.lifecycle("Order"), late=late)
     payer = payer or payer_of(draft, row)
     paid = payments.paid(row, payer, draft.ids.alnum(11), at, draft.now)
@@ -205,5 +205,5 @@ def end_later(draft: Draft, row: Row) -> None:
         return
     call_off_bill(draft, row)
     if subscriptions.has_dispute(row):  # its period may be over already
-        draft.at(row["ends"][0], "subscription.end", row.id)
+        draft.at(max(row["ends"][0], draft.now), "subscription.end", row.id)
     draft.put(subscriptions.ending(row, draft.now).keeping({"renewal_order": None}))

@@ -18,6 +18,7 @@ from .tables.store import Store
 
 SHOWN = 20  # violations of a law
 MOST_REAIS = 1e10  # of a record: sums of more cents are no numbers of 64 bits
+_AMOUNTS = {"orders": "totalAmount", "plans": "amount", "subscriptions": "amount"}
 _PAYMENTS = {"pending": ("waiting_payment",), "paid": ("paid", "partially_refunded")}
 """The states of the payment of an order in a state; in others both have the same name."""
 
@@ -143,9 +144,9 @@ class Inspected:
         return f"was created at {created}, changed {updated}, now is {iso(self._now)}"
 
     def contract(self, row: Row) -> str:
-        for name in ("totalAmount", "amount"):
-            if row.public.get(name, 0) >= MOST_REAIS:
-                return f"has a {name} of {row[name]}"
+        name = _AMOUNTS.get(row.table)
+        if name is not None and row[name] >= MOST_REAIS:
+            return f"has a {name} of {row[name]}"
         try:
             self._store.tables[row.table].validate(self._store.shown_row(row))
         except Exception as error:  # the check may raise anything, and all of it is a violation

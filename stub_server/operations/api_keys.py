@@ -72,7 +72,7 @@ def get_merchant_by_public_key(work: Work, public_key: str) -> Reply:
             "environment": "sandbox",
             "currency": "BRL",
             "country": "BR",
-            "allowed_projects": key["allowed_projects"],
+            "allowed_projects": key.public["allowed_projects"],
             "created_at": store.merchant.created_at,
         }
         return reply.message("Merchant found.", merchant=merchant)

@@ -92,10 +92,13 @@ def regenerate_webhook_signing_key(work: Work, ident: str, body: Body) -> Reply:
     hidden, until = rules.rotated(row.hidden, key, work.now, int(grace) * SECOND)
     public = row.public | {"updatedAt": work.now_text}
     work.draft.put(row.replaced(public, hidden))
+    rest = "The previous key no longer signs."
+    if until > work.now:
+        rest = f"The previous key signs as well until {iso(until)}."
     return reply.message(
         "Signing key regenerated.",
         webhook=public | {"signing_key": key},
-        warning=f"{WARNING} The previous key signs as well until {iso(until)}.",
+        warning=f"{WARNING} {rest}",
     )
 
 

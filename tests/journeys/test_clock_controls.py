@@ -21,3 +21,10 @@ def test_the_first_and_the_last_instant_serve(control: httpx2.Client, now: str) 
     shown = done(control.post("/reset", json={"now": now}))["now"]
     assert shown[:19] == now[:19]
     assert done(control.get("/invariants"))["ok"] is True
+
+
+def test_a_clock_that_is_only_told_how_long_to_wait_stays_as_it_is(
+    control: httpx2.Client,
+) -> None:
+    before = done(control.get("/clock"))["frozen"]
+    assert before is done(control.patch("/clock", json={"wait_seconds": 1}))["frozen"]

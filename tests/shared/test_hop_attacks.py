@@ -62,6 +62,7 @@ def test_a_header_for_something_else_is_refused(pair: Pair, secret: bytes, throu
     assert (200 if through == "holder" else 503) == ask(port, pair.token, [told]).status
     body, _, signature = told.rpartition(" ")
     others = [
+        signed(b"another secret"),
         signed(secret, method="POST"),
         signed(secret, path="/s/team/v2/customers"),
         signed(secret, query="limit=1"),

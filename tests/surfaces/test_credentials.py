@@ -16,9 +16,9 @@ REALM = 'Bearer realm="membership-sandbox"'
 @pytest.mark.parametrize(
     ("header", "value", "wrong"),
     [
-        ("Authorization", "sk_test_abc", "is not Bearer and a credential"),
-        ("Authorization", "Basic YTpi", "is not Bearer and a credential"),
-        ("Authorization", "Bearer ", "is not Bearer and a credential"),
+        ("Authorization", "sk_test_abc", "must be Bearer and a credential"),
+        ("Authorization", "Basic YTpi", "must be Bearer and a credential"),
+        ("Authorization", "Bearer ", "must be Bearer and a credential"),
         ("X-API-Key", "sk_test_abc", "X-API-Key"),
         ("X-Other", "sk_test_abc", ""),
     ],

@@ -474,3 +474,22 @@ def test_the_key_of_a_pay_page_is_in_no_journal(guarded: Server) -> None:
         httpx2.post(f"{sandbox.url}/v2/orders?k={key}", verify=NO_TLS)
         for path in ("/requests?control=true&limit=100", "/requests.har?control=true"):
             assert key not in str(done(sandbox.control.get(path)))
+
+
+@pytest.mark.promise("rotation-ends-tokens-seeded-keys")
+def test_a_rotation_ends_who_waits_for_events() -> None:
+    with (
+        running(replace(FROZEN, admin_key=ADMIN, scenario="empty")) as live,
+        closing(Server(live.url, ADMIN)) as server,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        sandbox = server.sandbox("waiting")
+        headers = {"X-Sandbox-Control-Key": given(sandbox)["control_key"]}
+        address = f"{sandbox.url}/_sandbox/events?wait=20"
+        entry = live.app.sandboxes.entry("waiting")
+        uses = entry.uses
+        asked = beside.submit(httpx2.get, address, headers=headers, verify=NO_TLS, timeout=30)
+        while entry.uses == uses:
+            assert not asked.done(), asked.result().text
+        rotate(sandbox)
+        assert 403 == asked.result().status_code

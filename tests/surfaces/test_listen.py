@@ -156,7 +156,7 @@ def test_nothing_is_lost_and_nothing_sent_twice_over_a_bad_network(
     live: Live, sandbox_name: str, make_customer: Maker, receiver: Receiver
 ) -> None:
     """Connections are cut, and answers with events in them are lost on the way."""
-    made = []
+    made: list[str] = []
 
     def arrived(many: int) -> None:
         until(lambda: len(receiver.requests) >= many)
@@ -190,6 +190,7 @@ def test_what_cannot_be_followed_exits_2_and_says_why(live: Live) -> None:
     for args, says in (
         ((), "--print to show them"),
         (("--forward-to", "localhost:3000"), "is not an address"),
+        (("--print", "--events", " , "), "names no type"),
         (
             ("--print", "--events", "order.paid, order.pago", "--server", live.url),
             (

@@ -141,6 +141,7 @@ def test_off_loopback_the_admin_key_opens_it_as_a_header_or_as_a_bearer() -> Non
         assert 403 == client.get("/s/alice/_sandbox/metrics", headers=control).status_code
         for headers in (
             admin,
+            admin | {"Authorization": "Bearer of-the-api"},
             {"Authorization": f"Bearer {ADMIN}"},
             {"Authorization": f"bearer {ADMIN}"},
         ):

@@ -68,6 +68,7 @@ def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(
         (["--ready-file", "file/ready.json"], "Not a directory. Name a file in a directory"),
         (["--ready-file", "."], "is a directory"),
         (["--stop-after-idle", "0"], "0 is not in the range x>=1"),
+        (["--stop-after-idle", "5", "--reload"], "Leave one of them out."),
     ],
 )
 def test_what_cannot_be_done_is_refused_at_the_start(

@@ -62,3 +62,16 @@ def test_thousands_of_replies_to_one_key_go_as_fast_as_others() -> None:
         held.exchange(Ends(before=replies))
         seconds.append(thread_time() - began)
     assert seconds[0] < 5 * seconds[1]
+
+
+def test_the_reply_before_is_there_again_when_the_newest_is_taken_back() -> None:
+    held = Replies()
+    keep(held, "a", saved(expires=1))
+    keep(held, "b", saved(expires=5))
+    newest = saved(expires=9)._replace(key=key("a"))
+    held.exchange(Ends(after=(newest,)))
+    assert held.get(key("a"), 0) is newest
+    held.exchange(Ends(before=(newest,)))
+    earlier = held.get(key("a"), 0)
+    assert earlier is not None
+    assert 1 == earlier.expires

@@ -25,3 +25,11 @@ def test_keys_do_not_pile_up() -> None:
     for number in range(30, 60):
         hidden, _ = rotated(hidden, str(number), 5_000, 1_000)
     assert valid_keys(hidden, 5_000) == [str(number) for number in range(59, 49, -1)]
+
+
+def test_a_promised_grace_outlives_the_next_rotation() -> None:
+    """Rotating again does not shorten what was promised for an earlier key."""
+    hidden, _ = rotated({"signing_keys": [{"key": "a", "until": None}]}, "b", 0, 1_000)
+    hidden, _ = rotated(hidden, "c", 10, 0)
+    assert valid_keys(hidden, 999) == ["c", "a"]
+    assert valid_keys(hidden, 1_000) == ["c"]

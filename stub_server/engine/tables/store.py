@@ -216,7 +216,6 @@ class Store:
         """Store a version of a table in place of the one before; None where there is none."""
         table = self.tables[name]
         if table.readers:
-            table.readers -= 1
             table = self.tables[name] = table.copy()
             self._name_tables()
         table.replace(before, after)

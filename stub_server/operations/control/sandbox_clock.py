@@ -40,7 +40,8 @@ PATIENCE = 30.0  # seconds that a call waits for deliveries, without wait_second
 async def set_clock(work: Work, query: Body, body: Body) -> Body:
     check_not_advancing(work.sandbox)
     if "to" not in body:
-        _set_frozen(work, body["frozen"])
+        if "frozen" in body:
+            _set_frozen(work, body["frozen"])
         return get_clock(work)
     fired, _ = await _jump(work, parse_iso(body["to"]), body)
     jobs = await _jobs(work, fired, query)

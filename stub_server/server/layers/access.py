@@ -191,7 +191,7 @@ def with_bearer_key(server: Server, headers: Named) -> Named:
     tools send theirs so.
     """
     scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-    if scheme.lower() != b"bearer":
+    if scheme.lower() != b"bearer" or ADMIN_KEY in headers:
         return headers
     key = token.strip()
     return {**headers, ADMIN_KEY if server.guard.knows_admin(key) else CONTROL_KEY: key}

@@ -117,7 +117,7 @@ class Injection:
         status = then.get("status") or rules.get(then["code"], {}).get("status", 503)
         usual = (code for known, code in refusals_of(self._operation) if known == status)
         code = str(then.get("code") or next(usual, "simulated_fault"))
-        said: Body = {"message": f"The sandbox simulates this answer ({effect.label})."}
+        said: Body = {}
         for value in document.examples(self._operation.raw["responses"].get(str(status))):
             if isinstance(value, dict) and value.get("code") == code:
                 said = value
@@ -125,7 +125,7 @@ class Injection:
         if "message" in then:
             said = {"message": then["message"]}
         return Refusal(
-            said["message"],
+            said.get("message") or f"The sandbox simulates this answer ({effect.label}).",
             status=status,
             code=code,
             details=said.get("details", ()),

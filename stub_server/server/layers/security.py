@@ -120,7 +120,7 @@ def _sent_by(work: Work, scheme: str | None) -> Caller:
     kind, _, text = header.decode("latin-1").strip().partition(" ")
     text = text.strip()
     if kind.lower() != "bearer" or not text:  # not quoted: it may be a secret
-        raise no_credentials("The Authorization header is not Bearer and a credential. ")
+        raise no_credentials("The Authorization header must be Bearer and a credential. ")
     if text.startswith(_KEYS):
         return _of_key(text, scheme, work)
     try:

@@ -135,9 +135,14 @@ def _headers(headers: Body) -> dict[str, str]:
 async def _place(session: Session, name: str, params: Body) -> tuple[str, str]:
     """The method and path of an operation, with its ids.
 
-    Raises Wrong, and Refused for an unknown one.
+    Raises Wrong.
     """
-    found = await session.page("/openapi.json", "application/json", operationId=name)
+    try:
+        found = await session.page("/openapi.json", "application/json", operationId=name)
+    except Refused as error:
+        tools = "orders, subscriptions, clock, webhooks, faults and history"
+        said = error.answer.json["message"]
+        raise Wrong(f"{said} Controls are called by the tools {tools}.") from None
     ((path, item),) = found.json["paths"].items()
     (method,) = (method for method, operation in item.items() if "operationId" in operation)
     for each in PLACEHOLDER.findall(path):

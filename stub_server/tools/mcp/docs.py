@@ -54,9 +54,8 @@ async def read_docs(session: Session, page: str, full: bool = False) -> Result:
             return _shown(answer.body.decode(), name, section, full=full)
     words = " ".join(re.findall(r"[A-Z]?[a-z]+", page[:60])) or page[:60]
     near = [each["address"] for each in await _found(session, words, 3)]
-    raise Wrong(
-        f"There is no page {page[:60]}. The nearest are: {', '.join(near) or 'ask search_docs'}."
-    )
+    hint = f"The nearest are {', '.join(near)}." if near else "Ask search_docs by other words."
+    raise Wrong(f"There is no page {page[:60]}. {hint}")
 
 
 async def _found(session: Session, query: str, limit: int) -> list[Body]:
