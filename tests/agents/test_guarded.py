@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from mcp import Client
 
 from stub_server.cli.command import main
+from stub_server.tools.mcp.texts import Result
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
@@ -320,3 +321,34 @@ def test_an_unreachable_server_is_named() -> None:
         assert "no server answers at http://127.0.0.1:9" in text_of(await agent("start"))
 
     over_stdio(work, "--server", "http://127.0.0.1:9")
+
+
+def test_calls_with_one_id_are_refused_while_the_first_is_under_way(live: Live) -> None:
+    """The package forgot who had asked first, kept that call for ever, and with it its body."""
+    headers = {"Accept": "application/json, text/event-stream"}
+    path = f"{live.url}/s/of-one-id/_sandbox/mcp"
+
+    def call(method: str, ident: int, params: dict[str, Any]) -> httpx2.Response:
+        body = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+        return httpx2.post(path, json=body, headers=headers, timeout=30, verify=NO_TLS)
+
+    hello = {"name": "x", "version": "1"}
+    begun = call(
+        "initialize",
+        1,
+        {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": hello},
+    )
+    headers["mcp-session-id"] = begun.headers["mcp-session-id"]
+    tool = {"name": "webhooks", "arguments": {"action": "wait", "seconds": 2}}
+    with ThreadPoolExecutor(4) as several:
+        asked = [several.submit(call, "tools/call", 5, tool) for _ in range(4)]
+        statuses = [each.result().status_code for each in asked]
+    assert sorted(statuses) == [200, 400, 400, 400]
+    assert 200 == call("tools/call", 5, tool).status_code
+
+
+def test_a_long_answer_is_cut_before_it_is_searched_for_secrets() -> None:
+    """To search a list of 11 MB held up everybody for a second."""
+    text = Result(["é" * 1_000_000], may_be_long=True).text
+    assert len(text) < 270_000
+    assert text.endswith("ask for less.")

@@ -44,6 +44,7 @@ class Endpoint:
         """`app` returns the whole stack."""
         self._app = app
         self._sessions: dict[str, Session] = {}  # the one longest unused first
+        self._under_way: set[tuple[bytes, str]] = set()  # session and id of each call
         self._manager = StreamableHTTPSessionManager(
             server_of(self._session),
             json_response=True,
@@ -103,7 +104,15 @@ class Endpoint:
                 await self._note_use(ident, opened, has_ended=work.request.method == "DELETE")
             await send(message)
 
-        await self._handle(opened, scope, received, sent)
+        call = work.request.headers.get(_SESSION, b""), _id_of(body[0])
+        if call in self._under_way:  # the package would never end the earlier one
+            raise BadRequest("A call with this id is under way. Give each call an id of its own.")
+        if call[1]:
+            self._under_way.add(call)
+        try:
+            await self._handle(opened, scope, received, sent)
+        finally:
+            self._under_way.discard(call)
 
     async def _handle(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer those alone who have the key, and name the sandbox, that a session was
@@ -154,6 +163,15 @@ class Endpoint:
         """The session of a request."""
         request: Any = context.request
         return self._sessions[request.headers["mcp-session-id"]]
+
+
+def _id_of(body: bytes | bytearray) -> str:
+    """The id of a call, for which the package takes 5 and "5" alike; empty where there is none."""
+    try:
+        call = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    return str(call.get("id", "")) if isinstance(call, dict) else ""
 
 
 def _named_in(headers: Mapping[bytes, bytes], names: Iterable[str]) -> dict[str, str]:

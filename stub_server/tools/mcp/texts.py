@@ -12,6 +12,7 @@ from ...core.members import given
 from ...core.record import Body
 from ...core.text import shortened
 
+_MOST_SEARCHED = 256 * 1024  # characters of a line
 LISTED = 5  # entries of a list that are shown
 _VIOLATIONS = 12
 _LARGEST = 5_600  # bytes of a result: about 1,400 tokens
@@ -61,7 +62,10 @@ class Result:
         """The whole text; one that is too long is cut, and secrets are shown to those alone who
         asked for them.
         """
-        lines = self.lines
+        # a text is searched for secrets as a whole, and others wait
+        lines = [line[:_MOST_SEARCHED] for line in self.lines]
+        if lines != self.lines:
+            lines.append("… cut here: ask for less.")
         if not self.has_secrets:
             lines = list(map(_hidden, lines))  # each by itself: one that has a key is left out
         text = "\n".join(lines)
