@@ -107,7 +107,7 @@ class Endpoint:
         call = work.request.headers.get(_SESSION, b""), _id_of(body[0])
         if call in self._under_way:  # the package would never end the earlier one
             raise BadRequest("A call with this id is under way. Give each call an id of its own.")
-        if call[1]:
+        if all(call):
             self._under_way.add(call)
         try:
             await self._handle(opened, scope, received, sent)
