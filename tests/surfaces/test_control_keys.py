@@ -181,3 +181,9 @@ def test_verbs_of_the_command_take_it(
     wrong = CliRunner().invoke(main, ["requests", "list", "--server", team.url, "--sandbox", "bob"])
     assert 1 == wrong.exit_code
     assert "is not the control key of this sandbox" in wrong.output
+
+
+@pytest.mark.promise("tokens-keys-cannot-made-seed")
+def test_the_key_of_a_sandbox_is_another_one_on_another_server(team: Team) -> None:
+    with running(PUBLIC) as other:
+        assert team.made("ella")["control_key"] != Team(other).made("ella")["control_key"]

@@ -25,6 +25,11 @@ def test_the_line_of_a_published_barcode_is_the_published_one(line: str, barcode
     assert int(barcode[4]) == boleto.modulo_11(barcode[:4] + barcode[5:])
 
 
+@pytest.mark.parametrize("digits", ["0", "6"])
+def test_a_check_digit_of_ten_or_eleven_is_one(digits: str) -> None:
+    assert 1 == boleto.modulo_11(digits)
+
+
 @pytest.mark.parametrize(
     ("due", "factor"),
     [
