@@ -264,7 +264,7 @@ def test_with_an_admin_key_every_page_asks_for_it_once(stranger: Console, guarde
 @pytest.mark.promise("wrong-keys-slowed")
 def test_wrong_keys_of_the_form_are_slowed(visit: Visit, serve: Serve) -> None:
     """Right ones, that of the sandbox too, work at once."""
-    slowed = serve(admin_key=ADMIN, host="0.0.0.0", seed=83)  # noqa: S104 - as above
+    slowed = serve(admin_key=ADMIN, host="0.0.0.0", seed=83)  # noqa: S104 - a setting: it listens on loopback
     stranger = visit(slowed.url)
     page = stranger.open("/console/requests")
     wrong = {stranger.send(page, "Open the console", key="wrong").status for _ in range(11)}

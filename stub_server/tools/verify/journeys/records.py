@@ -121,32 +121,31 @@ def expires(builder: Builder, keys: Resource) -> Journey:
     yield make("ended", expires_at=iso(int(ends * SECOND)))
     yield _VALID + 1
     if _created((yield make("after"))) > ends:
-        yield builder.probe(
-            builder.document.operations["listProjects"],
-            "rejects",
-            "a key that has expired",
-            below(body_of(keys.create), "properties", "expires_at"),
-            about=keys.create,
-            credential=placeholder(f"{keys.role} ended secret"),
-            suspect="auth",
-            expects=401,
-        )
+        yield _refused(builder, keys, "expires_at", "ended", "a key that has expired", 401)
 
 
 def limited(builder: Builder, keys: Resource) -> Journey:
     """A key for other addresses is refused, also where one of them begins as this machine's."""
-    role = f"{keys.role} elsewhere"
     addresses = ["203.0.113.9", "127.0.0.10"]
-    yield builder.make(keys, role, scopes=builder.assignable(), allowed_ips=addresses)
-    yield builder.probe(
+    more = {"scopes": builder.assignable(), "allowed_ips": addresses}
+    yield builder.make(keys, f"{keys.role} elsewhere", **more)
+    learns = f"a key for {' and '.join(addresses)} alone"
+    yield _refused(builder, keys, "allowed_ips", "elsewhere", learns, 403)
+
+
+def _refused(
+    builder: Builder, keys: Resource, member: str, role: str, learns: str, status: int
+) -> Probe:
+    """A key is refused for what a member said when it was made."""
+    return builder.probe(
         builder.document.operations["listProjects"],
         "rejects",
-        f"a key for {' and '.join(addresses)} alone",
-        below(body_of(keys.create), "properties", "allowed_ips"),
+        learns,
+        below(body_of(keys.create), "properties", member),
         about=keys.create,
-        credential=placeholder(f"{role} secret"),
+        credential=placeholder(f"{keys.role} {role} secret"),
         suspect="auth",
-        expects=403,
+        expects=status,
     )
 
 
