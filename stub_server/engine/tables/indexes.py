@@ -201,8 +201,14 @@ class Views:
         """Derive from the next version of a record in place of the one before; None where
         there is none.
         """
-        old = self.derive(before)
         new = self.derive(after)
+        if before is None:  # most often: a record is created
+            for name, part in self.all:
+                value = new.get(name)
+                if value is not None:
+                    part.add(key, value)
+            return
+        old = self.derive(before)
         for name, part in self.all:
             was = old.get(name)
             now = new.get(name)

@@ -384,15 +384,25 @@ def cast_of(schema: Json) -> Callable[[str], Any] | None:
     return None
 
 
+_NESTED = frozenset({dict, list})
+
+
 def _is_key(text: str) -> bool:
     return 0 < len(text) <= LONGEST_KEY and "\0" not in text
 
 
 def _has_keys(value: Json) -> bool:
     """Whether all keys in a value can be stored."""
-    if type(value) is dict:
-        return all(map(_is_key, value)) and all(map(_has_keys, value.values()))
-    return type(value) is not list or all(map(_has_keys, value))
+    if type(value) is list:
+        return all(map(_has_keys, value))
+    if type(value) is not dict:
+        return True
+    for key, member in value.items():
+        if not _is_key(key):
+            return False
+        if type(member) in _NESTED and not _has_keys(member):
+            return False
+    return True
 
 
 def check_names(body: Json) -> None:
