@@ -47,6 +47,9 @@ class Session:
         self._ask, self.keys, self.sandbox = ask, keys, sandbox
         self.opened_in = sandbox
         """The sandbox whose address or key it was opened with, if any."""
+        self.ident = secrets.token_hex(16)
+        self.used = 0.0
+        """When, by the loop's time."""
         self._token: str | None = None
         self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
         """What answers had of keys: `start` shows them, and no other tool."""
