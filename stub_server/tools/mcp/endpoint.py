@@ -131,12 +131,7 @@ class Endpoint:
         if not ident or has_ended:
             return
         self._sessions[ident] = session
-        of_sandbox = []
-        if session.sandbox is not None:  # one control key must not take the place of others
-            of_sandbox = [
-                ident for ident, each in self._sessions.items() if each.sandbox == session.sandbox
-            ]
-        for each in of_sandbox[:-MOST_OF_A_SANDBOX] or [*self._sessions][:-MOST_SESSIONS]:
+        for each in self._too_many(session.sandbox):
             owner = self._sessions.pop(each, None)
             if owner is not None:
                 await inside.ask(
@@ -145,6 +140,14 @@ class Endpoint:
                     Question("DELETE", "/", headers={"mcp-session-id": each}),
                     None,
                 )
+
+    def _too_many(self, sandbox: str | None) -> list[str]:
+        """The sessions beyond the most of a sandbox, or else beyond the most of the server."""
+        if sandbox is not None:  # one control key must not take the place of others
+            of_it = [ident for ident, each in self._sessions.items() if each.sandbox == sandbox]
+            if len(of_it) > MOST_OF_A_SANDBOX:
+                return of_it[:-MOST_OF_A_SANDBOX]
+        return [*self._sessions][:-MOST_SESSIONS]
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
