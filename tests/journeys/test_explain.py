@@ -21,12 +21,11 @@ from ..conftest import Serve
 from ..support.estate import Estate
 from ..support.explained import explanation, nearest_succeeds, pasted
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, customer_body, make_project
+from ..support.make import Json, customer_body, done, make_project
 from ..support.refusal import says
 from ..support.refusals.credentials import one_scope_short
 from ..support.requests import JSON, OPERATIONS, UNKNOWN
 from .hooks import clients
-from .steps import done
 
 ORDER = OPERATIONS["createPixOrder"]
 CUSTOMERS = "/v2/customers"
