@@ -6,9 +6,9 @@ import pytest
 
 from ..conftest import Serve
 from ..support.contract import document
-from ..support.make import Json, card_body, created, make_plan, order_body
+from ..support.make import Json, card_body, created, done, make_plan, order_body, typed
 from .stage import Stage, by_code, staged
-from .steps import archive, done
+from .steps import archive
 
 ORDER = document().lifecycles["Order"]
 AUTOPAY = 60
@@ -31,7 +31,7 @@ def renewal(stage: Stage) -> tuple[Json, Json]:
 
 def newest(stage: Stage, query: Json) -> str:
     """The newest order that matches."""
-    return done(stage.api.get("/v2/orders", params=query))["orders"][0]["id"]
+    return typed(str, done(stage.api.get("/v2/orders", params=query))["orders"][0]["id"])
 
 
 def by_renewal(stage: Stage) -> str:
@@ -50,7 +50,7 @@ def by_create_order(stage: Stage, email: str = "ana@example.com", path: str = "/
     plan = make_plan(stage.api)
     buyer = {"name": "Ana", "email": email, "document": "34712695846"}
     body = order_body(plan["projectId"], plan["id"], customer=buyer)
-    return created(stage.api.post(path, json=body))["id"]
+    return typed(str, created(stage.api.post(path, json=body))["id"])
 
 
 def failing(path: str) -> Callable[[Stage], str]:

@@ -3,10 +3,9 @@
 import httpx2
 import pytest
 
-from ..support.make import Maker
+from ..support.make import Maker, done, typed
 from .steps import (
     UNKNOWN,
-    done,
     get_product,
     make_product,
     names,
@@ -19,7 +18,7 @@ from .steps import (
 @pytest.fixture
 def project_id(make_project: Maker) -> str:
     """An active project."""
-    return make_project()["id"]
+    return typed(str, make_project()["id"])
 
 
 class TestCreating:

@@ -15,12 +15,12 @@ from stub_server.core.clock import iso, parse_iso
 from ..conftest import Serve
 from ..support.files import exported, imported
 from ..support.live import NO_TLS
-from ..support.make import HELD, Json, Maker, created, customer_body, order_body
+from ..support.make import HELD, Json, Maker, created, customer_body, done, order_body
 from ..support.receiver import Receiver
 from ..support.refusal import says
 from .hooks import CREATED, Hook, clients, drain, event, logs
 from .past import everything, rewind, step_of
-from .steps import done, refused
+from .steps import refused
 
 
 def clock_of(control: httpx2.Client) -> Json:

@@ -10,7 +10,7 @@ import pytest
 
 from stub_server.testing import Server
 
-from ..journeys.steps import done
+from ..support.make import done, object_of
 from .figures import (
     ALWAYS,
     TOP,
@@ -35,7 +35,9 @@ def stats(reader: Reader, project: str, period: Period = ALWAYS) -> Json:
     params = {
         name: end for name, end in zip(("from", "to"), period, strict=True) if end is not None
     }
-    return done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"]["stats"]
+    return object_of(
+        done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"], "stats"
+    )
 
 
 def periods(reader: Reader, project: str) -> Iterator[Period]:

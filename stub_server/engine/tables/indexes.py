@@ -225,7 +225,7 @@ class Views:
         """
         if row is None:
             return {}
-        members = {**row.hidden, **row.public}
+        members = {**row.public, **row.hidden}
         for pair, first, second in self.pairs:
             members[pair] = members.get(first), members.get(second)
         return members | self._derived(row)
