@@ -132,13 +132,16 @@ class Endpoint:
         session.used = asyncio.get_running_loop().time()
         self._sessions.pop(session.ident, None)
         self._sessions[session.ident] = session
-        of_sandbox = []
-        if session.sandbox is not None:  # one control key must not take the place of others
-            of_sandbox = [
-                each for each, known in self._sessions.items() if known.sandbox == session.sandbox
-            ]
-        for each in of_sandbox[:-MOST_OF_A_SANDBOX] or [*self._sessions][:-MOST_SESSIONS]:
+        for each in self._too_many(session.sandbox):
             del self._sessions[each]
+
+    def _too_many(self, sandbox: str | None) -> list[str]:
+        """The sessions beyond the most of a sandbox, or else beyond the most of the server."""
+        if sandbox is not None:  # one control key must not take the place of others
+            of_it = [ident for ident, each in self._sessions.items() if each.sandbox == sandbox]
+            if len(of_it) > MOST_OF_A_SANDBOX:
+                return of_it[:-MOST_OF_A_SANDBOX]
+        return [*self._sessions][:-MOST_SESSIONS]
 
     def _open(self, work: Work) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
