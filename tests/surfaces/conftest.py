@@ -14,11 +14,12 @@ from ..support.browser import Page, browsing
 from ..support.console import Console
 from ..support.live import NO_TLS, Live
 from ..support.make import Json, done, make_customer, typed
+from ..support.processes import Process
 from ..support.shared import Shared
 from ..support.wire import Door
 
 
-def door_to(server: Live, sandbox: str = "surfaces") -> Door:
+def door_to(server: Live | Process, sandbox: str = "surfaces") -> Door:
     """A door with the token that the server itself hands out."""
     url = f"{server.url}/s/{sandbox}/_sandbox/credentials"
     jwt = done(httpx2.get(url, timeout=30, verify=NO_TLS))["jwt"]

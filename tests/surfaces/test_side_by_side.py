@@ -1,5 +1,6 @@
 """Long work holds nobody up: while a world is made or judged, the others are served."""
 
+import json
 import select
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +12,7 @@ from stub_server.core import slices
 from stub_server.core.clock import DAY, ClockState, parse_iso, wall_ms
 
 from ..support.live import FROZEN, NOW, Live, running
+from ..support.processes import Process
 from ..support.wire import Door, answer_on, connect
 from .conftest import door_to
 
@@ -69,6 +71,37 @@ def test_others_are_served_while_a_large_world_is_made_or_judged(
     assert any(SEVERAL <= served_meanwhile(large, method, path, each, expected) for each in bodies)
 
 
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Process]:
+    """A server in a process of its own, which does not wait for who asks it."""
+    with Process() as server:
+        yield server
+
+
+def answered_before_another(
+    live: Live | Process, of: Door, method: str, path: str, status: int, body: bytes = b""
+) -> int:
+    """How many of forty requests to one sandbox are answered before one to another that comes
+    after them.
+    """
+    head = f"{method} {of.prefix}{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {of.token}"
+    if body:
+        head += f"\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    busy = f"{head}\r\n\r\n".encode() + body
+    door = door_to(live, "quiet")
+    connections = [connect(live.port) for _ in range(40)]
+    for connection in connections:
+        connection.sendall(busy[:-1])
+    for connection in connections:
+        connection.sendall(busy[-1:])
+    assert 200 == door.ask("GET", "/v2/orders?search=nobody").status
+    answered = select.select(connections, [], [], 0)[0]
+    assert {status} == {answer_on(connection).status for connection in connections}
+    for connection in connections:
+        connection.close()
+    return len(answered)
+
+
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_many_searches_of_one_sandbox_delay_none_of_another(
     large: Live, monkeypatch: pytest.MonkeyPatch
@@ -76,23 +109,28 @@ def test_many_searches_of_one_sandbox_delay_none_of_another(
     """Each search of a sandbox had its turn before the only one of another."""
     monkeypatch.setattr(slices, "SLICE", 0.00001)
     monkeypatch.setattr(slices, "AT_ONCE", 5)
-    doors = door_to(large, "busy"), door_to(large, "quiet")
-    busy, quiet = (
-        f"GET {door.prefix}/v2/orders?search=nobody HTTP/1.1\r\nHost: localhost\r\n"
-        f"Authorization: Bearer {door.token}\r\n\r\n".encode()
-        for door in doors
-    )
-    connections = [connect(large.port) for _ in range(40)]
-    for connection in connections:
-        connection.sendall(busy)
-    with connect(large.port) as alone:
-        alone.sendall(quiet)
-        assert 200 == answer_on(alone).status
-    answered = select.select(connections, [], [], 0)[0]
-    assert {200} == {answer_on(connection).status for connection in connections}
-    for connection in connections:
-        connection.close()
-    assert len(answered) < 20
+    busy = door_to(large, "busy")
+    assert answered_before_another(large, busy, "GET", "/v2/orders?search=nobody", 200) < 20
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_many_long_answers_of_one_sandbox_delay_none_of_another(apart: Process) -> None:
+    """None took 50 ms, and four hundred at once held up the others for fifteen seconds."""
+    door = door_to(apart, "long-answers")
+    text = "\u001fé" * 200
+    maps = {f"{number:02}": text for number in range(50)}
+    for number in range(20):
+        body = {"name": f"Longo {number}", "metadata": maps, "content_settings": maps}
+        assert 201 == door.send("POST", "/v2/projects", body).status
+    assert answered_before_another(apart, door, "GET", "/v2/projects?limit=100", 200) < 20
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_many_long_bodies_of_one_sandbox_delay_none_of_another(apart: Process) -> None:
+    """They are read and refused one by one."""
+    body = json.dumps({"name": "Ana", "phones": [{"a": 1, "b": [1, 2]}] * 9_000}).encode()
+    busy = door_to(apart, "long-bodies")
+    assert answered_before_another(apart, busy, "POST", "/v2/customers", 422, body) < 20
 
 
 @pytest.mark.promise("others-served-beside-jobs")

@@ -32,6 +32,7 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
 _CACHED = 64  # heads of requests, and of answers, that are remembered
+_LONG = 256 * 1024  # bytes of an answer that takes a millisecond or more
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -119,6 +120,8 @@ class RequestContext:
             if is_unsettled and answer.status < 500:
                 await self._settled(way)
             self._complete(answer, way)
+            if len(answer.body) > _LONG:
+                way.sandbox.status.requests.was_long = True
         await answer.send(way.scope, way.receive, way.send)
 
     async def _settled(self, way: Way) -> None:
