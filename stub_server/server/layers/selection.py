@@ -23,7 +23,7 @@ ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics
 SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}
 CREDENTIALS = f"{CONTROL}/credentials"
 _OTHERS = f"{CONTROL}/sandboxes/"
-_LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
+_LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes", f"{CONTROL}/metrics"}
 # seconds for which a sandbox is looked for whose server is gone, and between two looks
 PATIENCE, PAUSE = 3.0, 0.1
 
