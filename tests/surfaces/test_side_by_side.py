@@ -2,7 +2,9 @@
 
 import json
 import select
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from stub_server.core import slices
 from stub_server.core.clock import DAY, ClockState, parse_iso, wall_ms
+from stub_server.server.server import FOR_ANYBODY
 
 from ..support.live import FROZEN, NOW, Live, running
 from ..support.processes import Process
@@ -113,16 +116,41 @@ def test_many_searches_of_one_sandbox_delay_none_of_another(
     assert answered_before_another(large, busy, "GET", "/v2/orders?search=nobody", 200) < 20
 
 
+@pytest.fixture(scope="module")
+def wordy(apart: Process) -> Door:
+    """A sandbox whose first page of projects has 11 MB."""
+    door = door_to(apart, "wordy")
+    texts = {f"{number:02}" * 15: "\u001fé" * 125 for number in range(50)}
+    kinds = ("business", "marketing", "content", "notification")
+    maps = {f"{kind}_settings": texts for kind in kinds} | {"metadata": texts}
+    for number in range(100):
+        assert 201 == door.send("POST", "/v2/projects", {"name": f"Longo {number}", **maps}).status
+    return door
+
+
 @pytest.mark.promise("nothing-request-costs-more-length")
-def test_many_long_answers_of_one_sandbox_delay_none_of_another(apart: Process) -> None:
+def test_many_long_answers_of_one_sandbox_delay_none_of_another(
+    apart: Process, wordy: Door
+) -> None:
     """None took 50 ms, and four hundred at once held up the others for fifteen seconds."""
-    door = door_to(apart, "long-answers")
-    text = "\u001fé" * 200
-    maps = {f"{number:02}": text for number in range(50)}
-    for number in range(20):
-        body = {"name": f"Longo {number}", "metadata": maps, "content_settings": maps}
-        assert 201 == door.send("POST", "/v2/projects", body).status
-    assert answered_before_another(apart, door, "GET", "/v2/projects?limit=100", 200) < 20
+    assert answered_before_another(apart, wordy, "GET", "/v2/projects?limit=100", 200) < 20
+
+
+def test_long_answers_that_nobody_reads_are_limited(apart: Process, wordy: Door) -> None:
+    """Four hundred took 4.5 GB."""
+    request = (
+        f"GET {wordy.prefix}/v2/projects?limit=100 HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {wordy.token}\r\n\r\n"
+    )
+    with ExitStack() as unread:
+        statuses = []
+        for _ in range(FOR_ANYBODY + 4):
+            connection = unread.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", apart.port))
+            connection.sendall(request.encode())
+            statuses.append(connection.recv(12)[9:])
+    assert [b"200"] * FOR_ANYBODY + [b"429"] * 4 == statuses
 
 
 @pytest.mark.promise("nothing-request-costs-more-length")
