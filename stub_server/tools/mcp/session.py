@@ -84,14 +84,14 @@ class Session:
         """The ready token."""
         return self._token or str((await self.credentials())["jwt"])
 
-    async def get(self, path: str, **query: Any) -> Any:
+    async def get(self, path: str, /, **query: Any) -> Any:
         """What a control, or the API, answers. Raises Refused also for a body that is no JSON."""
         answer = await self.ask("GET", path, **query)
         if answer.json is None:  # a fault rule cut it
             raise Refused(answer)
         return answer.json
 
-    async def ask(self, method: str, path: str, body: Body | None = None, **query: Any) -> Reply:
+    async def ask(self, method: str, path: str, body: Body | None = None, /, **query: Any) -> Reply:
         """The whole answer of a control, or of the API below `/v2` to the ready token."""
         if not path.startswith("/v2/"):
             return await self.send(method, CONTROL + path, body=body, query=query)
