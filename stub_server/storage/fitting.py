@@ -182,10 +182,14 @@ def _inside(table: str, spec: TableSpec, record: Record, public: Body) -> list[F
     key = place(parse_iso(public[spec.created]), record.id)
     if (record.id, record.key) != (public["id"], key):
         return [Fault("/id", "its id or its time of creation differs from the one inside")]
-    fault = _fault(f"Hidden_{table}", orjson.loads(record.hidden))
-    if fault is None:
-        return []
-    return [Fault(*f"hidden{fault}".split(": ", 1))]
+    parts = [("hidden", f"Hidden_{table}", orjson.loads(record.hidden))]
+    if table == "orders":  # the contract has texts there, and rules read instants and amounts
+        parts.append(("/last_transaction", "Transaction", public["last_transaction"]))
+    for where, schema, value in parts:
+        fault = _fault(schema, value)
+        if fault is not None:
+            return [Fault(*f"{where}{fault}".split(": ", 1))]
+    return []
 
 
 def _faults(validator: Validator, value: Json) -> list[Fault]:

@@ -99,6 +99,10 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "a record without what is inside": ("unfit", _lacking("hidden", "renewal", "orders")),
     "an unknown table": ("unfit", _set("record", table="secrets")),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
+    "a payment that ends at no instant": (
+        "unfit",
+        _inside("record", "orders", "public", last_transaction={"expires_at": "last"}),
+    ),
     "a member less": ("unfit", _lacking("public", "status", "plans")),
     "hundreds of seeded keys": (
         "damaged",
