@@ -97,3 +97,11 @@ def test_a_subscription_that_is_canceled_cannot_be_canceled_or_resumed_again(sta
     refusal = stage.control.post(f"/subscriptions/{ident}/resume")
     refused(refusal, 409, "invalid_state_transition")
     assert "path" == refusal.json()["details"][0]["in"]
+
+
+def test_what_has_ended_is_canceled_neither_now_nor_later(stage: Stage) -> None:
+    path = f"/subscriptions/{stage.subscription('expired')['id']}/cancel"
+    answers = [stage.control.post(path, json={"at_period_end": later}) for later in (False, True)]
+    for answer in answers:
+        refused(answer, 409, "invalid_state_transition")
+    assert 1 == len({answer.json()["message"] for answer in answers})
