@@ -90,7 +90,7 @@ class Redactor:
             return True
         # signs are ASCII, which is lowered much faster as bytes
         text = body.lower().decode("latin-1")
-        return self._has_sign(text) or _hides(text, self._has_sign)
+        return _has(text, self._signs) or _hides(text, self._has_sign)
 
     def kept(self, body: bytes, headers: Mapping[bytes, bytes]) -> tuple[bytes | None, bool]:
         """What is kept of a body, and whether it may have a secret.
@@ -103,7 +103,7 @@ class Redactor:
         return kept, self.suspects(body)
 
     def _has_sign(self, text: str) -> bool:
-        return _has(text, self._signs)
+        return _has(text.lower(), self._signs)
 
     # -- texts without them
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 from typing import TypeVar
 from weakref import WeakValueDictionary, finalize
 
 SLICE = 0.005  # seconds
+_LONG = 5_000_000  # ns
 AT_ONCE = 500  # items that a search looks at before it pauses
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -106,26 +107,35 @@ class BackgroundWorker:
             finalize(self, self._work.put, None)
 
 
-class OneByOne:
-    """The requests of a sandbox, one in each turn of the event loop after one that was long: many
-    at once would hold up those of others, however short each of them is.
+class Turns:
+    """The turns of the event loop, shared by the requests of sandboxes: in each, those of a sandbox
+    are served until they have taken a few milliseconds. Many of one, however short each is, would
+    hold up those of others.
     """
 
     def __init__(self) -> None:
-        self.was_long = False
-        """Whether the next request waits until others have had their turn."""
-        self._waiting = 0
-        self._line = asyncio.Lock()
+        self._taken: dict[str, int] = {}  # ns in this turn, by sandbox
+        self._last, self._at = "", 0  # who was served last, and since when (ns)
 
-    async def next(self) -> None:
-        """Wait for those before, and until others have had their turn."""
-        self._waiting += 1
-        try:
-            async with self._line:
-                await asyncio.sleep(0)
-        finally:
-            self._waiting -= 1
-            self.was_long = self._waiting > 0
+    def admits(self, sandbox: str, now: int) -> bool:
+        """Whether a request is served in this turn; `now` in ns."""
+        taken = self._taken
+        if taken:
+            taken[self._last] += now - self._at
+        else:
+            asyncio.get_running_loop().call_soon(taken.clear)
+        self._at = now
+        if taken.setdefault(sandbox, 0) > _LONG:
+            return False
+        self._last = sandbox
+        return True
+
+    async def wait(self, sandbox: str) -> None:
+        """Wait for a turn in which a request is served, after those that wait already."""
+        while True:
+            await asyncio.sleep(0)
+            if self.admits(sandbox, perf_counter_ns()):
+                return
 
 
 def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Sliced[list[T]]:

@@ -17,6 +17,7 @@ from ..contract.document import Document
 from ..contract.schema import Schemas
 from ..core.problem import Limited
 from ..core.record import Body
+from ..core.slices import Turns
 from ..core.text import counted
 from ..core.windows import Windows
 from ..engine.kept import Trace
@@ -158,6 +159,7 @@ class Server:
     waiting: Waiting  # places of requests that wait
     closing: Closing  # set when the server stops: no request waits any longer
     waits: bool = True
+    turns: Turns = field(default_factory=Turns)
     underway: Underway = field(default_factory=Underway)
     listeners: list[Callable[[Trace], None]] = field(default_factory=list)
     """Called with every request that has been answered."""

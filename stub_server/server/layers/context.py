@@ -32,6 +32,8 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
 _CACHED = 64  # heads of requests, and of answers, that are remembered
+# What is refused there may be of anybody, who wait for each other, and nobody in the sandbox does.
+_UNKNOWN, _STRANGERS = ("route", "auth"), ""
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -88,6 +90,8 @@ class RequestContext:
         if way.is_chosen is None:
             way.begin_unchosen()
         trace, sandbox = way.trace, way.sandbox
+        if trace.reached in _UNKNOWN:
+            await way.next_turn(_STRANGERS)
         has_gone = sandbox.status.is_gone and way.is_chosen  # while the request was served
         if isinstance(error, NotFound) and has_gone and self._is_shared:
             error = gone()  # another server may have it
@@ -126,7 +130,6 @@ class RequestContext:
         """Send an answer that is kept until its client has read it. What has changed something is
         always answered. Raises Limited.
         """
-        way.sandbox.status.requests.was_long = True
         if way.request.method != "GET" or way.request.is_internal:
             await self._send(answer, way)
             return
@@ -321,7 +324,9 @@ async def _read_late(way: Way) -> None:
     The journal needs it to explain the refusal.
     """
     headers, trace = way.headers, way.trace
-    if has_body(headers) and trace.reached in ("route", "auth") and b"expect" not in headers:
+    if has_body(headers) and trace.reached in _UNKNOWN and b"expect" not in headers:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
-                trace.body = await way.read()
+                body = bytes(await way.request.read(way.receive))
+                await way.next_turn(_STRANGERS)
+                trace.body = body

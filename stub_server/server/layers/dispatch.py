@@ -32,7 +32,11 @@ class Dispatch:
         faults = way.faults
         if faults is None or faults.effect is not None:
             return self._execute(way)
-        return faults.with_body(way.body, partial(self._execute, way))
+        return faults.with_body(way.body, partial(self._later, way))
+
+    async def _later(self, way: Way) -> Answer:
+        await way.next_turn(way.sandbox.name)
+        return await self._execute(way)
 
     def _execute(self, way: Way) -> Answering:
         """Execute a request in the present. Others were served while its body arrived."""

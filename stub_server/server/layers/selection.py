@@ -121,12 +121,12 @@ class SandboxSelection:
         return await self._go_on(sandbox, way)
 
     def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
-        if sandbox.status.requests.was_long:
-            return self._in_turn(sandbox, way)
-        return self._begin(sandbox, way)
+        if way.server.turns.admits(sandbox.name, way.request.began):
+            return self._begin(sandbox, way)
+        return self._later(sandbox, way)
 
-    async def _in_turn(self, sandbox: Sandbox, way: Way) -> Answer:
-        await sandbox.status.requests.next()
+    async def _later(self, sandbox: Sandbox, way: Way) -> Answer:
+        await way.server.turns.wait(sandbox.name)
         return await self._begin(sandbox, way)
 
     def _begin(self, sandbox: Sandbox, way: Way) -> Answering:
@@ -136,12 +136,12 @@ class SandboxSelection:
         )
         way.begin(sandbox)
         if not is_up_to_date:
-            return self._later(way)
+            return self._brought_up(way)
         if status.is_broken or way.prefix:
             return self._serve(way)
         return self.app(way)
 
-    async def _later(self, way: Way) -> Answer:
+    async def _brought_up(self, way: Way) -> Answer:
         """Do what is due first: this request waits, and those to other sandboxes do not."""
         sandbox = way.sandbox
         with way.waiting():

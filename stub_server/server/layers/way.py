@@ -1,5 +1,6 @@
 """What layers hand on: a request, and what each of them has found out about it."""
 
+from time import perf_counter_ns
 from typing import Any, NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
@@ -59,8 +60,16 @@ class Way(Work):
         return self.named.get("body")
 
     async def read(self, most: int = LARGEST_BODY) -> bytes:
-        """The whole body. Raises as `Request.read` does."""
-        return bytes(await self.request.read(self.receive, most))
+        """The whole body, when the sandbox has its turn again. Raises as `Request.read` does."""
+        body = bytes(await self.request.read(self.receive, most))
+        await self.next_turn(self.sandbox.name)
+        return body
+
+    async def next_turn(self, of: str) -> None:
+        """Go on when those of a sandbox have their turn again: many may have waited."""
+        turns = self.server.turns
+        if not turns.admits(of, perf_counter_ns()):
+            await turns.wait(of)
 
 
 class Layer(Protocol):

@@ -19,9 +19,9 @@ from ...server.layers import inside
 from ...server.layers.access import with_bearer_key
 from ...server.layers.inside import Question, Reply
 from ...server.layers.validation import MOST_VALUES
+from ...server.layers.way import Way
 from ...server.reply import Answer, Forwarded, not_allowed
 from ...server.request import CONTROL_KEY, LARGEST_BODY
-from ...server.work import Work
 from .session import Session
 from .tools import Context, server_of
 
@@ -57,7 +57,7 @@ class Endpoint:
             self._has_begun.set()
             await asyncio.Event().wait()
 
-    async def answer(self, work: Work) -> Answer:
+    async def answer(self, work: Way) -> Answer:
         """What the protocol answers. A request without a session begins one.
 
         Raises a 405 for GET: nothing is sent that was not asked for; BadRequest, and NotFound.
@@ -98,14 +98,14 @@ class Endpoint:
         return session
 
     async def _pass(
-        self, work: Work, session: Session, scope: Scope, receive: Receive, send: Send
+        self, work: Way, session: Session, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Have the package answer a request, whose body is read before it has to do with a client
         that leaves.
 
         Raises a 413.
         """
-        body = [await work.request.read(receive)]
+        body = [await work.read()]
         # the package, and tools, take each value in hand several times, and others wait
         if may_have_more_values(body[0], MOST_VALUES):
             raise Refusal(
@@ -116,7 +116,7 @@ class Endpoint:
 
         async def received() -> Message:
             if body:
-                return {"type": "http.request", "body": bytes(body.pop())}
+                return {"type": "http.request", "body": body.pop()}
             return await receive()
 
         async def sent(message: Message) -> None:
@@ -143,7 +143,7 @@ class Endpoint:
                 return of_it[:-MOST_OF_A_SANDBOX]
         return [*self._sessions][:-MOST_SESSIONS]
 
-    def _open(self, work: Work) -> Session:
+    def _open(self, work: Way) -> Session:
         """A session in the sandbox that a request names, or whose key it has; else in none yet."""
         client, headers = work.request.client, with_bearer_key(work.server, work.request.headers)
         keys = _named_in(headers, KEY_HEADERS)
