@@ -4,7 +4,7 @@ A value is compared if it follows from a request, a default, a state or an earli
 schema alone decides about others.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...contract.document import Operation
@@ -26,15 +26,16 @@ class Difference(NamedTuple):
     `kind` is a class, or `list` if a list has too few of the journey's own records, and `more` if
     it has too many: the class depends on the probe. It is `filter` if the list has records of
     others, and `missing` if the target has no such member: that is a departure only if it was
-    written. `writer` is the operation that wrote the value, in a `member` of its body.
+    written. `writers` are the operation that wrote the value, `inside` its body, and the last one
+    that wrote to the record.
     """
 
     at: Steps
     expected: Any
     got: Any
     kind: str = "value"
-    writer: Operation | None = None
-    member: str = ""
+    writers: tuple[Operation, ...] = ()
+    inside: Steps = ()
 
 
 class Comparing:
@@ -185,19 +186,20 @@ class Comparing:
 
 
 def _attributed(
-    difference: Difference, place: Steps, written: Iterable[tuple[Operation, Body]]
+    difference: Difference, place: Steps, written: Sequence[tuple[Operation, Body]]
 ) -> Difference:
     """The difference in the member of a record at a place, with the operation that has written its
     value.
     """
-    inside = difference.at[len(place) :]
-    for writer, body in written if difference.writer is None else ():
-        if place[-1] not in body:
+    inside, wanted = difference.at[len(place) - 1 :], folded(difference.expected)
+    for writer, body in written:
+        if place[-1] not in body or difference.writers:
             continue
-        sent, wanted = body[place[-1]], folded(difference.expected)
-        is_lost = difference.kind == "missing" and at(sent, inside) is not None
+        sent = body[place[-1]]
+        is_lost = difference.kind == "missing" and at(body, inside) is not None
         if is_lost or difference.expected == sent or wanted in map(folded, leaves(sent)):
-            return difference._replace(kind="not-persisted", writer=writer, member=place[-1])
+            writers = writer, written[0][0]
+            return difference._replace(kind="not-persisted", writers=writers, inside=inside)
     return difference
 
 

@@ -1,8 +1,7 @@
 """Reads the exchanges of an HTTP archive (HAR 1.2), and writes exchanges as one."""
 
 from base64 import b64decode
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,9 @@ _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-en
 _BODILESS = frozenset((204, 304))
 
 
-def read(file: Path, base_url: str | None = None) -> tuple[list[Exchange], Counter[str]]:
-    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them; and
-    how many entries cannot be judged, by reason.
+def read(file: Path, base_url: str | None = None) -> Iterator[Exchange | str]:
+    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them. Of an
+    entry that cannot be judged, the reason.
 
     Raises UnusableInput.
     """
@@ -39,18 +38,11 @@ def read(file: Path, base_url: str | None = None) -> tuple[list[Exchange], Count
     if not isinstance(entries, list):
         raise UnusableInput(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
     base = "" if base_url is None else str(httpx2.URL(base_of(base_url))).rstrip("/")
-    exchanges: list[Exchange] = []
-    left_out: Counter[str] = Counter()
     for each in entries:
         try:
-            found = _exchange(each, base)
+            yield _exchange(each, base)
         except (AttributeError, KeyError, TypeError, ValueError, httpx2.InvalidURL):
-            found = "unreadable"
-        if isinstance(found, str):
-            left_out[found] += 1
-        else:
-            exchanges.append(found)
-    return exchanges, left_out
+            yield "unreadable"
 
 
 def archive_of(entries: Iterable[Body | orjson.Fragment]) -> bytes:

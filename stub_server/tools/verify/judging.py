@@ -33,6 +33,7 @@ from .target import Target
 
 INVALID = (400, 422)
 _LISTS = ("list", "more", "filter")
+_AS_VALUES = dict.fromkeys(("list", "more"), "value")
 _REFUSED = {401: "auth", 403: "scope"}
 
 
@@ -102,13 +103,11 @@ class Judge:
             if answer.is_success and twin.is_success:
                 found += self._values(probe, answer, twin, took)
         found.sort(key=lambda each: RANKS[each.kind])
-        chosen = []
+        chosen, showing = [], self._run.showing
         for each in found:
-            is_of_line = each.kind == found[0].kind and "by_line" in CLASSES[each.kind]
-            if each is found[0] or is_of_line or "beside" in CLASSES[each.kind]:
-                chosen.append(each)
-        showing = self._run.showing
-        return [showing.finding(each, exchange, probe.operation, probe.group) for each in chosen]
+            if each.kind == found[0].kind or "beside" in CLASSES[each.kind]:
+                chosen.append(showing.finding(each, exchange, probe.operation, probe.group))
+        return chosen
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
@@ -131,42 +130,38 @@ class Judge:
         return Finding(kind, pointer, title, expected, got, about.id, place, tries)
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        # what is invalid too says nothing about a credential or a state
-        suspect = "" if target.status in INVALID else probe.suspect
-        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
         if probe.expects and target.is_success is twin.is_success:
             return
         if twin.status == 404 and probe.group == SETUP:
             return  # the twin has refused to make what this removes
-        if self._is_harmless(probe, target, twin):
-            return
-        if target.status == twin.status:
-            expected = code_of(twin.json())
-            if target.is_success or expected == code_of(target.json()):
-                return
-            kind = "error-code"
-            title = f"{probe.learns}: {target.status} without the code {expected}"
-        elif target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
-            kind = "api-key"
-        elif target.is_success is twin.is_success:
-            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
-        else:
-            refusal = twin if target.is_success else target
-            rights = suspect if suspect == "auth" else _REFUSED.get(refusal.status)
-            kind = rights or suspect or self._kind(probe, refusal, twin)
+        kind = "" if self._is_harmless(probe, target, twin) else self._kind(probe, target, twin)
         if kind == "read-only":
             written = probe.body[probe.pointer.rpartition("/")[2]]
             if folded(written) not in map(folded, leaves(target.json())):
                 return  # it has ignored the member
-        yield self._found(kind, probe, self._run.showing.said(twin), title)
+        if kind:
+            title = f"{probe.learns}: answered {_named(target)}, expected {_named(twin)}"
+            yield self._found(kind, probe, self._run.showing.said(twin), title)
 
-    def _kind(self, probe: Probe, refusal: Answer, twin: Answer) -> str:
-        """The class of a request that one side alone refuses."""
-        if refusal is not twin:
+    def _kind(self, probe: Probe, target: Answer, twin: Answer) -> str:
+        """The class of another status, or of another code; empty where there is none."""
+        # what is invalid too says nothing about a credential or a state
+        suspect = "" if target.status in INVALID else probe.suspect
+        is_refused, refusal = not target.is_success, twin if target.is_success else target
+        if target.status == twin.status:
+            is_same = code_of(target.json()) == code_of(twin.json())
+            return "error-code" if is_refused and not is_same else ""
+        if target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
+            return "api-key"
+        if is_refused is not twin.is_success:
+            return suspect if suspect in _REFUSED.values() else "wrong-status"
+        if suspect != "auth":
+            suspect = _REFUSED.get(refusal.status) or suspect
+        if is_refused:
             other = "refused-creation" if probe.group == SETUP else "stricter"
         else:
             other = "rule" if twin.status == 409 else "laxer"
-        return self._kinds.get(str(code_of(refusal.json())), other)
+        return suspect or self._kinds.get(str(code_of(refusal.json())), other)
 
     def _is_harmless(self, probe: Probe, target: Answer, twin: Answer) -> bool:
         """Whether another credential than the caller's is refused what the contract shows to it, or
@@ -197,36 +192,30 @@ class Judge:
                 yield self._differs(probe, twin.status, each)
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
-        kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
-        inside = Steps()
-        got = self._run.showing.value(member, it.got)
-        wanted = self._run.showing.value(member, it.expected)
+        document, operation, kind = self._run.document, probe.operation, it.kind
+        member, inside = ".".join(it.at) or "the body", Steps()
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             where = queried(operation)[name][0]
             probe = replace(probe, about=operation, pointer=where, learns=f"filtered by {name}")
         elif self._is_confirmed(probe, it):
             kind = probe.suspect
-        elif it.writer is not None:
-            inside, writer = it.at[it.at.index(it.member) :], it.writer
-            where = within(self._run.document, body_of(writer), inside)[0]
+        elif it.writers:
+            inside, writer = it.inside, it.writers[0]
+            if writer != it.writers[-1]:  # an update must leave alone what it does not have
+                writer = self._departed.get(it.at, it.writers[-1])
+            where = within(document, body_of(writer), inside)[0]
             if where.endswith("additionalProperties"):  # of a map, whose names are free
-                inside = (it.member,)
-                where = below(body_of(writer), "properties", it.member)
-            if writer != probe.about:  # an update must leave alone what it does not have
-                for kept in self._run.catalogue.resources.values():
-                    if kept.update == probe.about and kept.read is not None:
-                        writer = probe.about
-                writer = self._departed.get(it.at, writer)
+                inside = inside[:1]
+                where = below(body_of(writer), "properties", *inside)
             probe = replace(probe, about=writer, pointer=where)
         else:
-            kind = {"list": "value", "more": "value"}.get(kind, kind)
-            if kind == "value" and is_number(it.expected):
-                kind = "figures"
+            kind = "figures" if is_number(it.expected) else _AS_VALUES.get(kind, kind)
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
-            where = within(self._run.document, root, it.at)[0]
-            probe = replace(probe, about=operation, pointer=where)
+            probe = replace(probe, about=operation, pointer=within(document, root, it.at)[0])
         self._departed.setdefault(it.at, probe.about)
+        got = self._run.showing.value(member, it.got)
+        wanted = self._run.showing.value(member, it.expected)
         title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
         found = self._found(kind, probe, expected, title, Got(member, it.got))
@@ -243,7 +232,12 @@ class Judge:
         kinds = self._run.catalogue.resources.values()
         states = {kind.state_moved_by(probe.about) for kind in kinds}
         # else the state was written by its name
-        return difference.writer is None and not states.isdisjoint(difference.at[-1:])
+        return not difference.writers and not states.isdisjoint(difference.at[-1:])
+
+
+def _named(answer: Answer) -> str:
+    """The status of an answer, and the code of a refusal."""
+    return f"{answer.status} {code_of(answer.json()) or ''}".rstrip()
 
 
 def _assumed(document: Document) -> set[Any]:

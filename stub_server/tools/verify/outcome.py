@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
-from time import monotonic
 
 import orjson
 
 from ...contract.document import Document, Operation, Response
 from ...contract.source import fixture, read_text
 from ...core.problem import UnusableInput
-from ...core.record import Body
 from ...settings import Overlays
 from .findings import CLASSES, Report
 from .forms import FORMS, rendered
@@ -48,12 +47,10 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    exchanges, left_out = read(file, url)
-    observed, began = Observed(overlays, url or "recorded traffic", "har"), monotonic()
-    observed.unjudged += left_out
-    for exchange in exchanges:
-        observed.judge(exchange)
-    report = observed.report(monotonic() - began, known)
+    observed = Observed(overlays, url or "recorded traffic", "har")
+    for each in read(file, url):
+        observed.judge(each)
+    report = observed.report(known)
     if corrects:
         asyncio.run(observed.correct(report))
     return report
@@ -95,17 +92,14 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         is_chosen = not each.operations or {*each.operations} & {*run.chosen}
         if each.kind in classes and is_chosen:
             divergences.append(each)
-    unreached = [*_unreached(run)]
-    report = run.ended(
+    report = run.reported(
         divergences,
         known,
-        among=run.chosen,
-        beyond=sum(bool(each["reason"]) for each in unreached),
-        unseen="unreached",
+        run.chosen,
+        partial(_reason, run),
         seed=options.seed,
         seconds=round(run.seconds, 1),
         requests=run.target.requests,
-        unreached=unreached,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
         notes=rendered("notes.txt", run=run).splitlines(),
@@ -121,16 +115,9 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     return report
 
 
-def _unreached(run: Runner) -> Iterator[Body]:
-    """The documented statuses that were not answered, with the reason; it is empty if a request
-    should have been answered so.
-    """
-    for name in run.chosen:
-        operation = run.document.operations[name]
-        for response in operation.responses.values():
-            if (name, response.status) not in run.pairs:
-                reason = next(filter(None, _reasons(run, operation, response)), "")
-                yield {"operationId": name, "status": response.status, "reason": reason}
+def _reason(run: Runner, operation: Operation, response: Response) -> str:
+    """Why a documented status was not answered; empty if a request should have been answered so."""
+    return next(filter(None, _reasons(run, operation, response)), "")
 
 
 def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:

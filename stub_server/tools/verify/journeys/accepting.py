@@ -104,7 +104,7 @@ def repeats(builder: Builder, operation: Operation) -> Journey:
     makes = "" if made is None else f"{made.role} more"
     longest = operation.parameters[number].schema["maxLength"]
     refused, other = builder.body(operation), builder.body(operation)
-    yield probe("rejects", f"{_KEY}: above the maxLength", refused, "k" * (longest + 1))
+    yield probe("rejects", f"{_KEY}: beyond the maxLength", refused, "k" * (longest + 1))
     body = None if other is None else builder.smallest(operation)
     seen = yield probe("persists", f"with an {_KEY}", body, key, makes=makes)
     if not seen.is_alike:
