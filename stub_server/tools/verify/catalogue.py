@@ -162,7 +162,7 @@ def at(value: Any, steps: Steps) -> Any:
 
 def record_of(body: Any) -> Body:
     """The record in an answer, its first object with an id; an empty one where there is none."""
-    return next((part for _, part in _parts(body) if _is_record(part)), {})
+    return next((part for _, part in _parts(body) if is_record(part)), {})
 
 
 def part_about(body: Any, ident: Any) -> Body:
@@ -176,7 +176,7 @@ def part_about(body: Any, ident: Any) -> Body:
 def entries_of(body: Any) -> list[Any]:
     """The records of a list, the first in an answer that has any."""
     for _, part in _parts(body):
-        records = [*filter(_is_record, part)] if isinstance(part, list) else []
+        records = [*filter(is_record, part)] if isinstance(part, list) else []
         if records:
             return records
     return []
@@ -188,9 +188,9 @@ def aligned(body: Any, like: Any) -> Any:
     """
     for steps, part in _parts(like):
         own: Any = record_of(body)
-        if isinstance(part, list) and any(map(_is_record, part)):
+        if isinstance(part, list) and any(map(is_record, part)):
             own = entries_of(body)
-        elif not _is_record(part):
+        elif not is_record(part):
             continue
         if not own or own is body or (steps and at(body, steps) is not None):
             return body
@@ -207,7 +207,8 @@ def leave_out(body: Any, idents: Container[str]) -> None:
             part[:] = [each for each in part if record_of(each).get("id") not in idents]
 
 
-def _is_record(part: Any) -> bool:
+def is_record(part: Any) -> bool:
+    """Whether a value is an object with an id."""
     return isinstance(part, dict) and "id" in part
 
 

@@ -5,6 +5,7 @@ that they do.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -61,7 +62,8 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"
         for each in divergences:
-            each.overlay = {"actions": _unlike(_actions_of(each, seen.document))}
+            actions = chain.from_iterable(_actions(it, seen.document) for it in each.findings)
+            each.overlay = {"actions": _unlike(actions)}
             if each.overlay["actions"] and _starts([*followed, each], seen.overlays, file):
                 followed.append(each)
         names = set[str]().union(*(each.operations for each in followed))
@@ -102,23 +104,17 @@ def _unlike(actions: Iterable[Body]) -> list[Body]:
     return [*{orjson.dumps(action): action for action in actions}.values()]
 
 
-def _actions_of(divergence: Divergence, document: Document) -> Iterator[Body]:
-    for finding in divergence.findings:
-        operation = document.operations.get(finding.operation)
-        if operation is not None:
-            yield from _actions(finding, operation, document)
-
-
-def _actions(finding: Finding, operation: Operation, document: Document) -> Iterator[Body]:
+def _actions(finding: Finding, document: Document) -> Iterator[Body]:
     """The actions against one finding; none if no overlay helps."""
     status, at = finding.target.status, located(document, finding.pointer)[0]
+    operation = document.operations.get(finding.operation)
     *above, last = at or [""]
     match finding.kind:
         case "missing-operation" | "missing-header":
             yield _removal(at)
         case "scope" if status < 300 and isinstance(last, int):
             yield _removal(at)
-        case "wrong-status" | "undocumented-status" if 200 <= status < 300:
+        case "wrong-status" | "undocumented-status" if operation and 200 <= status < 300:
             yield from _moved(operation, status)
         case "stricter" if last == "enum":
             value = orjson.dumps(finding.tries.removeprefix("the value ")).decode()

@@ -21,7 +21,6 @@ from .exchange import Answer, Exchange, Headers, Request, base_of
 LARGEST = 64 * 1024 * 1024  # bytes of a file
 # An archive has decoded bodies.
 _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-encoding"))
-_BODILESS = frozenset((204, 304))
 
 
 def read(file: Path, base_url: str | None = None) -> Iterator[Exchange | str]:
@@ -74,23 +73,21 @@ def _exchange(found: Any, base: str) -> Exchange | str:
     be read.
     """
     request, response = found["request"], found["response"]
-    method, content = str(request["method"]), response["content"]
-    status = index(response["status"])  # 200.0 is none
-    url, text = httpx2.URL(request["url"]), content.get("text")
+    url, content = httpx2.URL(request["url"]), response["content"]
+    status, text = index(response["status"]), content.get("text")  # 200.0 is none
+    base = base or str(url.join("/")).rstrip("/")
     if not 100 <= status <= 999:
         return "without response"
-    base = base or str(url.join("/")).rstrip("/")
     if not str(url).startswith(f"{base}/"):
         return "of another address"
-    path, _, query = str(url).partition("#")[0].removeprefix(base).partition("?")
-    is_due = method != "HEAD" and status not in _BODILESS and content.get("size", 0) > 0
-    if text is None and is_due:
+    if text is None and content.get("size", 0) > 0:
         return "without the body of the response"
+    path, _, query = str(url).partition("#")[0].removeprefix(base).partition("?")
     is_encoded = content.get("encoding") == "base64"
     body = b64decode(text or "") if is_encoded else (text or "").encode()
     sent = ((request.get("postData") or {}).get("text") or "").encode()
     return Exchange(
-        Request(method, path, query, _headers(request), sent),
+        Request(str(request["method"]), path, query, _headers(request), sent),
         Answer(status, _headers(response), body),
     )
 

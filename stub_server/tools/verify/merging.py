@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -25,7 +26,7 @@ _OF_ROUTES = (200, 201, 202, 204, 409, 422)
 _LIMITS = ("Length", "imum")
 """How keywords end that operations share with others."""
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\bbeyond the \w+")
-_MEMBER = re.compile(r".*/(properties|parameters|responses/\w+/headers)/([^/]+)").match
+_MEMBER = re.compile(r".*/(?:properties|responses/\w+/headers)/([^/]+)").match
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
@@ -61,13 +62,13 @@ class Ledger:
         divergences: Collection[Divergence],
         known: Collection[str],
         among: Collection[str],
-        reason: Callable[[Operation, Response], str] = lambda operation, response: "",
+        reasons: Callable[[Operation, Response], Iterable[str | None]] = lambda *_: (),
         **more: Any,
     ) -> Report:
         """The report of these divergences but for those of `known` fingerprints.
 
         Its coverage is how many of the documented statuses of the operations `among` were answered;
-        for a `reason`, one cannot be.
+        one of which there are `reasons` cannot be.
         """
         rows, unreached, documented = {}, list[Body](), 0
         for name in among:
@@ -77,7 +78,7 @@ class Ledger:
             documented += len(operation.responses)
             for status, response in operation.responses.items():
                 if (name, status) not in self.pairs:
-                    why = reason(operation, response)
+                    why = next(filter(None, reasons(operation, response)), "")
                     unreached.append({"operationId": name, "status": status, "reason": why})
         for divergence in divergences:
             for name, group in divergence.cases:
@@ -129,29 +130,32 @@ class Ledger:
         others in fixtures/verify.yaml.
         """
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
-        missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         findings = []
         for each in self.findings:
-            if (each.operation in missing) is (each.kind == _MISSING):
+            if each.kind != _MISSING or each.operation not in there:
                 findings.append(each)
         known = set[tuple[str, str, str]]()
         for each in findings:
             known |= {(each.kind, *trait) for trait in self._traits(each).items()}
         for each in findings:
-            traits, follows = self._traits(each), CLASSES[each.kind].get("follows", {})
-            if known.isdisjoint((kind, name, traits.get(name)) for kind, name in follows.items()):
+            traits = self._traits(each)
+            follows = {_MISSING: "operation"} | CLASSES[each.kind].get("follows", {})
+            shared = {(kind, name, traits.get(name)) for kind, name in follows.items()}
+            if each.kind == _MISSING or known.isdisjoint(shared):
                 yield each
 
+    @cache  # noqa: B019 - a ledger lives as long as its findings
     def _traits(self, it: Finding) -> dict[str, str]:
         """What findings of one cause have in common, by the names that fixtures/verify.yaml has
         for it.
         """
-        place, name = canonical(self.document, it.pointer), self._member(it)
+        place, named = canonical(self.document, it.pointer), _MEMBER(it.pointer)
+        parameter = it.place if "/parameters/" in it.pointer else ""
+        name = parameter or (named[1] if named else "")
         operation = self.document.operations.get(it.operation)
         records = "" if operation is None else operation.tag
         holder, _, inside = place.rpartition("/properties/")
         member = f"{records} {name}" if name else ""
-        parameter = name if name.startswith("?") else ""
         check = _VARIES.sub("", it.tries).strip() or "beyond a limit"
         if place.endswith("/content"):
             check = "a body that is no JSON object"
@@ -183,23 +187,12 @@ class Ledger:
         traits, by = self._traits(finding), CLASSES[finding.kind].get("by", ["place"])
         return next((traits[name] for name in by if name in traits), "")
 
-    def _member(self, finding: Finding) -> str:
-        """The member that a finding is about, or the parameter as `?name`; empty where there is
-        none.
-        """
-        found = _MEMBER(finding.pointer)
-        kind, name = found.groups() if found else ("", "")
-        if kind == "parameters" and name.isdecimal():
-            operation = self.document.operations[finding.operation]
-            name = operation.parameters[int(name)].name
-        return f"?{name}" if kind == "parameters" else name
-
     def _name(self, finding: Finding) -> str:
         """What a title names of a finding beside its operation."""
         if finding.kind == "lifecycle":
             move = finding.tries.removeprefix(f"{finding.operation} ")
             return f"{move} ({finding.target.status})"
-        return finding.place or self._member(finding).removeprefix("?")
+        return finding.place or self._traits(finding).get("name", "")
 
     def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:
         """Whether a class was found in more than half of the operations in which it can be."""

@@ -10,6 +10,7 @@ import orjson
 from ...contract.document import Document, Operation, Response
 from ...contract.source import fixture, read_text
 from ...core.problem import UnusableInput
+from ...core.text import did_you_mean
 from ...settings import Overlays
 from .findings import CLASSES, Report
 from .forms import FORMS, rendered
@@ -25,13 +26,12 @@ _ELSEWHERE: dict[str, str] = fixture("verify.yaml")["unreached"]
 
 def check_names(options: Options, document: Document) -> None:
     """Check that everything in `only` and `skip` exists. Raises UnusableInput."""
-    tags = {operation.tag: None for operation in document.operations.values()}
+    tags = [operation.tag for operation in document.operations.values()]
+    known = [*document.operations, *tags, *CLASSES]
     for name in (*options.only, *options.skip):
-        if name not in (*document.operations, *tags, *CLASSES):
-            raise UnusableInput(
-                f"{name}: is not an operationId, a tag or a class."
-                f" Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}."
-            )
+        if name not in known:
+            guess = did_you_mean(name, known)
+            raise UnusableInput(f"{name}: is not an operationId, a tag or a class.{guess}")
 
 
 def of_recorded(
@@ -96,7 +96,7 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         divergences,
         known,
         run.chosen,
-        partial(_reason, run),
+        partial(_reasons, run),
         seed=options.seed,
         seconds=round(run.seconds, 1),
         requests=run.target.requests,
@@ -113,11 +113,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     return report
-
-
-def _reason(run: Runner, operation: Operation, response: Response) -> str:
-    """Why a documented status was not answered; empty if a request should have been answered so."""
-    return next(filter(None, _reasons(run, operation, response)), "")
 
 
 def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:

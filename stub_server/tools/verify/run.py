@@ -30,7 +30,7 @@ from .journeys.records import (
     unique,
 )
 from .journeys.refusing import refuses
-from .judging import Run
+from .learned import Run
 from .options import Options
 from .probes import Builder, Journey
 from .target import AT_ONCE, TRIES, Away, rights_of, together

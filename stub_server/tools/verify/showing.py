@@ -118,7 +118,7 @@ class Showing:
         return replace(
             found,
             title=self._text(found.title, own, 2 * LONGEST),  # which may have two values
-            expected=Said(found.expected.status, self._text(found.expected.excerpt, own)),
+            expected=found.expected._replace(excerpt=self._text(found.expected.excerpt, own)),
             operation=found.operation or (operation.id if operation is not None else ""),
             # what makes the records that others need must be accepted too
             group=group if group in GROUPS else "accepts",
@@ -129,8 +129,7 @@ class Showing:
 
     def said(self, answer: Answer, request: Request = _NO_REQUEST) -> Said:
         """The answer as a report shows it. Credentials of `request` are removed from it."""
-        if self._values:
-            answer = self.redacted(Exchange(request, answer)).answer
+        answer = self.redacted(Exchange(request, answer)).answer
         text = answer.body.decode("utf-8", "replace")
         if not self._values and answer.status:  # without an answer, the body is our own text
             text = code_of(answer.json()) or ""

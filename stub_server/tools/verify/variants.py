@@ -32,7 +32,7 @@ _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
 BOUND = ("type", "document_type", "name", "sku", "url")
 """Members of which a rule accepts a value only beside a document of that kind, or only once."""
-CPF, CNPJ = 11, 14  # characters
+CNPJ = 14  # characters
 UNKNOWN_ID = str(uuid4())
 """The id of no record."""
 
@@ -51,8 +51,7 @@ class Variant(NamedTuple):
 
     def overlaps(self, other: "Variant") -> bool:
         """Whether one of the places is in the other."""
-        shared = min(len(self.place), len(other.place))
-        return self.place[:shared] == other.place[:shared]
+        return self.place[: len(other.place)] == other.place[: len(self.place)]
 
 
 class Variants:
@@ -84,10 +83,10 @@ class Variants:
         return "".join(self._random.choices(letters, k=length))
 
     def document(self, like: str = "") -> str:
-        """A valid CPF, or a CNPJ in place of another one."""
+        """A valid CPF, whose first digit a number would lose, or a CNPJ in place of another one."""
         if len(normalise(like)) == CNPJ:
             return cnpj_with_check_digits(self.text(12, digits))
-        return cpf_with_check_digits(self.text(9, digits))
+        return cpf_with_check_digits("0" + self.text(8, digits))
 
     def value(self, member: str, like: str = "") -> str | None:
         """A new value for a member that must be unique, or must reach nobody; None for
@@ -119,7 +118,8 @@ class Variants:
         """Values of each member of a body, and of the objects in it."""
         root = self._resolve(schema)
         if root.get("additionalProperties") is False:
-            yield Variant(1, "a member that is not known", pointer, ("verify_unknown",))
+            rule = below(pointer, "additionalProperties")
+            yield Variant(1, "a member that is not known", rule, ("verify_unknown",))
         for place, where, node, is_required in self._leaves(root, pointer, ()):
             left_out = [Variant(GONE, "left out", suspect="incomplete")] if is_required else []
             for each in chain(left_out, self._tries(node, at(base, place))):
@@ -238,12 +238,12 @@ class Variants:
             if several and isinstance(several[0], str):  # a backend may keep equal ones once
                 stem = several[0].rpartition(".")[0]  # an address, of a network
                 several = [f"{stem}.{number}" for number in range(size)]
-        return several[:size] if size <= len(several) and None not in several else None
+        return several[:size] if size <= len(several) else None
 
     def _entries(self, node: Json) -> list[Any]:
         """What may be in a list: all values that the contract lists, or one."""
         items = self._resolve(node["items"])
-        return self.options(items) or [self.another(items, "", None)]
+        return self.options(items) or [*filter(None, [self.another(items, "", None)])]
 
     def _long(self, form: str | None, length: int) -> str:
         """A text of a length, as its format has it."""
@@ -263,7 +263,7 @@ class Variants:
         if len(several) > 1:
             yield Variant(several[: node.get("maxItems", 20)], "all values")
             yield Variant(["verify-unknown"], "a value that is not listed")
-        if node.get("uniqueItems") and None not in several:
+        if node.get("uniqueItems") and several:
             yield Variant(several[:1] * 2, "a duplicate entry", "uniqueItems")
 
     # -- another value

@@ -19,7 +19,8 @@ from .catalogue import Resource, entries_of, is_list, leave_out, leaves, pointer
 from .cleanup import Made
 from .exchange import Answer, Exchange, Request, bearer, code_of
 from .findings import Finding, cut
-from .judging import INVALID, Judge, Run
+from .judging import INVALID, Judge
+from .learned import Run
 from .probes import (
     GIVEN,
     QUIET,
@@ -168,7 +169,7 @@ class Walk:
             probe = self._accepted(probe)
             answer = await self._ask(probe, self._request(probe, 0))
         requests = [self._request(probe, party) for party in range(2)]
-        self._judge.comparing.sent([probe.body, probe.query])
+        self._judge.sent([probe.body, probe.query])
         began = monotonic()
         twin = Answer(probe.expects) if probe.expects else await self._fork.send(requests[1])
         is_whole = twin.is_success or twin.status == 403
@@ -182,7 +183,7 @@ class Walk:
         if twin.is_success and answer.is_success and isinstance(probe.body, dict):
             record = str(record_of(twin.json()).get("id"))
             body = self._roles.spelled(probe.body, 1)
-            self._judge.comparing.wrote(operation, record, body)
+            self._judge.wrote(operation, record, body)
 
         def judged() -> list[Finding]:
             exchange = Exchange(requests[0], answer)
