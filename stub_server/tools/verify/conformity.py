@@ -88,7 +88,7 @@ class Conformity:
             at, response = pointer_of(operation), operation.responses.get(status)
         if status == 0:
             yield _Departure("transport", at, "", wanted)
-        elif operation is not None and self._is_missing(exchange, response):
+        elif operation is not None and self._is_missing(exchange):
             title = " without an error of the contract: the operation does not exist"
             yield _Departure("missing-operation", at, title, wanted)
         elif status >= 500 and response is None:
@@ -173,10 +173,10 @@ class Conformity:
             title = f" with {name} that is not {wanted}"
             yield _Departure("schema", where, title, f"{name}: {wanted}", got)
 
-    def _is_missing(self, exchange: Exchange, response: Response | None) -> bool:
+    def _is_missing(self, exchange: Exchange) -> bool:
         """Whether an answer says that the operation does not exist, and not the record."""
         status, code = exchange.answer.status, code_of(exchange.answer.json())
-        if status not in _ABSENT or (response is not None and status != 404):
+        if status not in _ABSENT:
             return False
         if status == 405 or str(code).lower() in _NO_ROUTE:
             return True

@@ -112,9 +112,9 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
 
-        def place(each: Finding) -> tuple[int, bool, str]:
+        def place(each: Finding) -> tuple[int, bool, bool, str]:
             is_move = each.group == "transitions"  # what is refused in any state is no move
-            return order.index(each.operation), is_move, each.pointer
+            return order.index(each.operation), is_move, not each.place, each.pointer
 
         findings = sorted(self._independent(), key=place)
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
@@ -252,7 +252,7 @@ class Ledger:
             return operation.is_documented and place.startswith("#/paths/")
         schema = self.document.resolve(located(self.document, holder)[1]) or {}
         bodies = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
-        is_around = holder in bodies and "id" not in schema["properties"]
+        is_around = holder in bodies and "id" not in schema.get("properties", ())
         member, is_stored = rest.partition("/")[0], finding.kind in ("not-persisted", "read-only")
         is_whole = is_stored or place.endswith(("/type", "/format"))
         if is_around and not operation.is_documented:

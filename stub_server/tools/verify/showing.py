@@ -3,7 +3,6 @@ not make.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -111,19 +110,19 @@ class Showing:
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
     ) -> Finding:
         """A finding with the exchange of an operation as a report shows it."""
-        own = self._own(exchange.request)
-        said, got = self.said(exchange.answer, exchange.request), found.got
+        request, got = exchange.request, found.got
+        said, expected = self.said(exchange.answer, request), found.expected
         if got is not None:
-            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}", own))
+            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}", request))
         return replace(
             found,
-            title=self._text(found.title, own, 2 * LONGEST),  # which may have two values
-            expected=found.expected._replace(excerpt=self._text(found.expected.excerpt, own)),
+            title=self._text(found.title, request, 2 * LONGEST),  # which may have two values
+            expected=expected._replace(excerpt=self._text(expected.excerpt, request)),
             operation=found.operation or (operation.id if operation is not None else ""),
             # what makes the records that others need must be accepted too
             group=group if group in GROUPS else "accepts",
             got=got if self._values else None,
-            request=self.shown(exchange.request, operation),
+            request=self.shown(request, operation),
             target=said,
         )
 
@@ -133,7 +132,7 @@ class Showing:
         text = answer.body.decode("utf-8", "replace")
         if not self._values and answer.status:  # without an answer, the body is our own text
             text = code_of(answer.json()) or ""
-        return Said(answer.status, self._text(text, self._own(request)))
+        return Said(answer.status, self._text(text, request))
 
     def value(self, name: str, value: Any) -> str:
         """A part of a body as a report shows it, or its type. Secrets are known by their names."""
@@ -148,9 +147,11 @@ class Showing:
         shown = (self._redactor.messages(text)[0] or b"").decode()
         return cut(shown.partition(":")[2][:-1])
 
-    def _text(self, text: str, own: Sequence[str], most: int = LONGEST) -> str:
-        """A text that may have names which the target chose, without the credentials `own`."""
-        return cut(self._redactor.text(text, own), most)
+    def _text(self, text: str, request: Request, most: int = LONGEST) -> str:
+        """A text that may have names which the target chose, without the credentials of a
+        request.
+        """
+        return cut(self._redactor.text(text, self._own(request)), most)
 
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the

@@ -325,8 +325,10 @@ def applied(base: Any, parts: Iterable[Variant]) -> Any:
     for part in parts:
         *above, name = part.place
         holder = at(body, (*above,))
-        if isinstance(holder, dict):
+        if not isinstance(holder, dict):
+            continue
+        if part.value is GONE:
+            holder.pop(name, None)
+        else:
             holder[name] = part.value
-            if part.value is GONE:
-                del holder[name]
     return body
