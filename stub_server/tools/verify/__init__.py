@@ -6,10 +6,10 @@ Begin with `run.py`, then by what you look for:
   contract
 - to whom: `walking.py` sends to `target.py` and a fork of `twin.py`; `cleanup.py` removes what was
   made
-- what departs: `judging.py`, by the contract (`conformity.py`) and by the twin's values
-  (`comparing.py`)
-- what is reported: `merging.py` keeps the `findings.py` of a run and merges them, `where.py` has
-  their lines; `showing.py`, `outcome.py`, and `forms.py` with `templates/`
+- what departs: `judging.py`, by the twin's answers, and `conformity.py`, by the contract
+- what is reported: `merging.py` keeps the `findings.py` of a run and merges them, `learned.py` what
+  else it knows, `where.py` has their lines; `showing.py`, `outcome.py`, and `forms.py` with
+  `templates/`
 - what corrects the contract: `correcting.py`
 - traffic of others: `observed.py`, recorded (`har.py`) or through a proxy (`proxy.py`)
 """

@@ -184,7 +184,7 @@ class Judge:
     # -- the values
 
     def _values(self, probe: Probe, body: Any, twin: Answer) -> Iterator[Finding]:
-        names_own = any(roles_in([probe.path, *probe.query.values()]))
+        names_own = any(roles_in([probe.path, probe.query]))
         is_own = probe.makes or probe.operation.method != "GET" or names_own
         if is_list(probe.operation):
             is_own = probe.narrowed
