@@ -9,7 +9,6 @@ from urllib.parse import unquote
 import orjson
 import pytest
 
-from stub_server.tools.verify.catalogue import body_of
 from stub_server.tools.verify.exchange import Answer, Request
 from stub_server.tools.verify.findings import Divergence
 from stub_server.tools.verify.forms import FORMS, rendered
@@ -51,6 +50,17 @@ def showing(change: Callable[[Json], Json], path: str = "/v2") -> Act:
     return act
 
 
+def answering(operation: str, change: Callable[[Request, Answer], Answer]) -> Act:
+    """A backend that gives other answers of an operation."""
+    known = document().operations[operation]
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        return change(request, answer) if is_for(request, known.method, known.path) else answer
+
+    return act
+
+
 def taking(operation: str, change: Callable[[Json], Json]) -> Act:
     """A backend that takes another body for what is sent to an operation."""
     known = document().operations[operation]
@@ -61,6 +71,22 @@ def taking(operation: str, change: Callable[[Json], Json]) -> Act:
         if is_sent and body:  # what is no JSON is passed on
             request = with_json(request, change(body))
         return await ask(request)
+
+    return act
+
+
+def opening(code: str, operation: str, *credentials: str) -> Act:
+    """A backend that opens an operation where it should refuse with a code: to all credentials, or
+    to some.
+    """
+    known = document().operations[operation]
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        sent = dict(request.headers).get("authorization")
+        is_asked = is_for(request, known.method, known.path) and json_of(answer).get("code") == code
+        is_open = is_asked and (not credentials or sent in credentials)
+        return await ask(await as_owner(request, ask)) if is_open else answer
 
     return act
 
@@ -127,26 +153,18 @@ def test_a_secret_that_a_list_shows_is_named_first() -> None:
     def leaks(it: Json) -> Json:
         return it | {"private_key": "sk_live_1"} if "public_key" in it else it
 
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        is_list = is_for(request, "GET", "/api-keys") and answer.status == 200
-        return rewritten(answer, leaks) if is_list else answer
-
+    act = answering("listApiKeys", lambda _, answer: rewritten(answer, leaks))
     found = divergences(act, without_codes, only=("listApiKeys", "getCustomer"))
     assert ("leaked-secret", ["listApiKeys"]) == (found[0].kind, found[0].operations)
 
 
 def test_a_secret_that_is_shown_in_another_place_is_no_leak() -> None:
-    path = "/v2/webhooks/{webhookId}/regenerate-key"
+    def moved(_: Request, answer: Answer) -> Answer:
+        body = json_of(answer) | {"signing_key": "whsec_1"}
+        return with_body(answer, orjson.dumps(body)) if answer.status == 200 else answer
 
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        if not is_for(request, "POST", path) or answer.status != 200:
-            return answer
-        body = json_of(answer)
-        return with_body(answer, orjson.dumps(body | {"signing_key": "whsec_1"}))
-
-    found = divergences(act, only=("regenerateWebhookSigningKey",))
+    operation = "regenerateWebhookSigningKey"
+    found = divergences(answering(operation, moved), only=(operation,))
     assert ["undocumented-field"] == [each.kind for each in found]
 
 
@@ -302,12 +320,10 @@ def test_what_is_not_stored_is_not_told_again_as_what_is_not_checked() -> None:
 
 
 def test_what_is_where_nothing_belongs_is_told_once() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        is_gone = is_for(request, "DELETE", "/v2/projects/{projectId}") and answer.status == 200
-        return rewritten(answer, lambda it: it or {"deleted": True}) if is_gone else answer
+    def more(_: Request, answer: Answer) -> Answer:
+        return rewritten(answer, lambda it: it or {"deleted": True})
 
-    found = divergences(act, only=("deleteProject",))
+    found = divergences(answering("deleteProject", more), only=("deleteProject",))
     assert ["schema"] == [each.kind for each in found]
 
 
@@ -327,13 +343,11 @@ def test_a_move_that_is_refused_is_told_once() -> None:
 
 
 def test_what_every_body_lacks_is_said_in_the_words_of_the_backend() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        if not is_for(request, "POST", "/v2/products") or answer.status in (400, 401, 415, 422):
-            return answer
-        return refused(422, "price is required")
+    def lacks(_: Request, answer: Answer) -> Answer:
+        is_other = answer.status in (400, 401, 415, 422)
+        return answer if is_other else refused(422, "price is required")
 
-    found = divergences(act, only=("createProduct",))
+    found = divergences(answering("createProduct", lacks), only=("createProduct",))
     (strict,) = [each for each in found if each.kind == "refused-creation"]
     assert "price is required" in strict.shown.target.excerpt
     assert "wrong-status" not in [each.kind for each in found]
@@ -382,10 +396,12 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
     def priced(it: Json) -> Json:
         return it | {"price": 49.9} if "trial_period_days" in it and "id" in it else it
 
-    found = divergences(act, only=("createPlan", "updatePlan"))
+    opens = opening("project_not_allowed", "createPlan")
+    found = divergences(act, opens, only=("createPlan", "updatePlan"))
     said = "createPlan · demands price, which the contract lacks: verify sent 49.9 from then on"
     assert said in [each.title for each in found]
     assert ("not-persisted", ["updatePlan"]) in [(each.kind, each.operations) for each in found]
+    assert ("scope", ["createPlan"]) in [(each.kind, each.operations) for each in found]
 
 
 def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None:
@@ -403,28 +419,6 @@ def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None
     kinds = [each.kind for each in divergences(act, only=("createProject",))]
     assert "stricter" in kinds
     assert "demanded" not in kinds
-
-
-def test_what_a_limited_key_may_create_is_seen_where_a_creation_demands_more() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body, price = json_of(request), None
-        if is_for(request, "POST", "/v2/plans") and isinstance(body, dict):
-            price = body.pop("price", None)
-            request = with_json(request, body)
-        answer = await ask(request)
-        if json_of(answer).get("code") != "project_not_allowed":
-            return rewritten(answer, priced) if answer.status < 300 else answer
-        if price is None:
-            return refused(422, "price is required of a key")
-        return await ask(await as_owner(request, ask))
-
-    def priced(it: Json) -> Json:
-        return it | {"price": 49.9} if "trial_period_days" in it and "id" in it else it
-
-    found = divergences(act, only=("createPlan",))
-    assert ("scope", ["createPlan"]) in [(each.kind, each.operations) for each in found]
-    (demanded,) = [each for each in found if each.kind == "demanded"]
-    assert demanded.shown.pointer == body_of(document().operations["createPlan"])
 
 
 def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
@@ -453,78 +447,44 @@ def test_figures_of_what_the_run_has_not_made_must_not_contradict_each_other() -
     assert ("contradiction", ["getProjectStats"]) in [(it.kind, it.operations) for it in found]
 
 
-def test_a_key_that_has_expired_is_refused() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        is_over = json_of(answer).get("code") == "api_key_expired"
-        return await ask(await as_owner(request, ask)) if is_over else answer
-
-    found = divergences(act, only=("createApiKey",))
-    assert [("auth", ["createApiKey"])] == [(each.kind, each.operations) for each in found]
-
-
-def test_a_scope_that_a_key_has_lost_opens_nothing() -> None:
-    used: set[str | None] = set()
-
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer, key = await ask(request), dict(request.headers).get("authorization")
-        if not is_for(request, "GET", "/v2/projects"):
-            return answer
-        if answer.status == 200:
-            used.add(key)
-        is_lost = json_of(answer).get("code") == "insufficient_scope" and key in used
-        return await ask(await as_owner(request, ask)) if is_lost else answer
-
-    found = divergences(act, only=("updateApiKey",))
-    assert [("scope", ["updateApiKey"])] == [(each.kind, each.operations) for each in found]
-
-
-def test_a_record_that_another_merchant_can_read_is_named() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        is_other = dict(request.headers).get("authorization") == "Bearer of another merchant"
-        if is_other and is_for(request, "GET", "/v2/customers/{customerId}"):
-            request = await as_owner(request, ask)
-        return await ask(request)
-
-    only = ("listCustomers", "getCustomer", "listPlans", "getPlan")
-    report = of_run(watched(act, only=only, other="of another merchant").run, (), 0)
-    found = [(each.kind, each.operations) for each in report.divergences]
-    assert [("auth", ["getCustomer"])] == found
-
-
 @pytest.mark.parametrize(
     ("code", "operation"),
     [
+        ("api_key_expired", "createApiKey"),
+        ("ip_not_allowed", "createApiKey"),
+        ("insufficient_scope", "updateApiKey"),
         ("api_key_inactive", "updateApiKey"),
         ("invalid_token", "deleteApiKey"),
-        ("ip_not_allowed", "createApiKey"),
     ],
 )
 def test_a_key_that_may_not_be_used_opens_nothing(code: str, operation: str) -> None:
-    made: set[str | None] = set()
-
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer, key = await ask(request), dict(request.headers).get("authorization")
-        if is_for(request, "POST", "/api-keys") and answer.status == 201:
-            made.add(f"Bearer {json_of(answer)['api_key']['private_key']}")
-        is_refused = json_of(answer).get("code") == code and key in made
-        is_open = is_refused and is_for(request, "GET", "/v2/projects")
-        return await ask(await as_owner(request, ask)) if is_open else answer
-
-    found = divergences(act, only=(operation,))
+    found = divergences(opening(code, "listProjects"), only=(operation,))
     assert [("auth", [operation])] == [(each.kind, each.operations) for each in found]
 
 
-def test_a_record_that_another_merchant_can_delete_is_named() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        is_other = dict(request.headers).get("authorization") == "Bearer of another merchant"
-        if is_other and is_for(request, "DELETE", "/v2/plans/{planId}"):
-            request = await as_owner(request, ask)
-        return await ask(request)
+OTHER = "of another merchant"
 
-    run = watched(act, write=True, only=("deletePlan",), other="of another merchant").run
-    found = [(each.kind, each.operations) for each in of_run(run, (), 0).divergences]
-    assert [("auth", ["deletePlan"])] == found
+
+@pytest.mark.parametrize(
+    ("operation", "found"),
+    [("getCustomer", ["auth"]), ("deletePlan", ["auth"]), ("listLogsForWebhook", [])],
+)
+def test_what_another_merchant_can_do_to_a_record_is_named(
+    operation: str, found: list[str]
+) -> None:
+    """An empty list shows nothing."""
+
+    def emptied(it: Json) -> Json:
+        return it | {"logs": []} if "logs" in it else it
+
+    acts = (
+        opening("invalid_token", operation, f"Bearer {OTHER}"),
+        showing(emptied, "/v2/webhooks"),
+    )
+    only = (document().operations[operation].tag,)
+    run = watched(*acts, write=operation == "deletePlan", only=only, other=OTHER).run
+    shown = of_run(run, (), 0).divergences
+    assert [(kind, [operation]) for kind in found] == [(it.kind, it.operations) for it in shown]
 
 
 def test_a_list_below_a_record_with_entries_of_another_one_is_a_contradiction() -> None:
@@ -574,11 +534,11 @@ def test_a_listed_value_that_the_backend_lacks_is_replaced_by_one_that_its_recor
 
 
 def test_what_a_list_refuses_is_not_in_a_wrong_order_too() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        is_sorted = is_for(request, "GET", "/v2/plans") and "sort=amount" in request.query
-        return refused(400, "No such order.") if is_sorted else await ask(request)
+    def refuses(request: Request, answer: Answer) -> Answer:
+        return refused(400, "No such order.") if "sort=amount" in request.query else answer
 
-    assert "sort" not in [each.kind for each in divergences(act, only=("listPlans",))]
+    found = divergences(answering("listPlans", refuses), only=("listPlans",))
+    assert "sort" not in [each.kind for each in found]
 
 
 def test_a_move_says_which_side_allows_it() -> None:
@@ -628,13 +588,11 @@ def test_few_records_that_cannot_be_deleted_stay_behind_in_a_lax_backend() -> No
 
 
 def test_who_may_not_make_keys_is_not_accused_of_it() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        is_known = answer.status not in (400, 401)
-        is_refused = is_known and is_for(request, "POST", "/api-keys")
+    def forbids(_: Request, answer: Answer) -> Answer:
         said = refused(403, "Ask an owner.", code="insufficient_scope")
-        return said if is_refused else answer
+        return answer if answer.status in (400, 401) else said
 
+    act = answering("createApiKey", forbids)
     found = divergences(act, only=("createApiKey", "listAvailableScopes"))
     assert "scope" not in [each.kind for each in found]
 
@@ -664,30 +622,13 @@ def test_a_state_that_is_shown_otherwise_is_no_move() -> None:
 
 
 def test_a_key_of_another_project_may_read_what_belongs_to_none() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
+    def forbids(request: Request, answer: Answer) -> Answer:
         is_key = "Bearer sk_" in dict(request.headers).get("authorization", "")
-        if is_key and is_for(request, "GET", document().operations["getMerchantByPublicKey"].path):
-            return Answer(403, _OF_JSON, b'{"message": "No.", "code": "insufficient_scope"}')
-        return await ask(request)
+        return refused(403, "No.", code="insufficient_scope") if is_key else answer
 
+    act = answering("getMerchantByPublicKey", forbids)
     found = divergences(act, only=("getMerchantByPublicKey",))
     assert "scope" not in [each.kind for each in found]
-
-
-def test_another_merchant_who_is_shown_an_empty_list_sees_nothing() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        sent = dict(request.headers).get("authorization")
-        is_logs = is_for(request, "GET", "/v2/webhooks/{webhookId}/logs")
-        if sent != "Bearer of another merchant" or not is_logs:
-            return await ask(request)
-        return rewritten(await ask(await as_owner(request, ask)), emptied)
-
-    def emptied(it: Json) -> Json:
-        return it | {"logs": []} if "logs" in it else it
-
-    only = ("listWebhooks", "listLogsForWebhook")
-    report = of_run(watched(act, only=only, other="of another merchant").run, (), 0)
-    assert [] == [each.title for each in report.divergences]
 
 
 def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
@@ -720,10 +661,6 @@ def test_pages_of_the_usual_size_that_overlap_are_named() -> None:
 
 
 def test_a_route_that_is_not_there_is_known_by_its_code_in_capitals() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        if not is_for(request, "GET", "/v2/projects/{projectId}/stats"):
-            return await ask(request)
-        return Answer(404, _OF_JSON, b'{"error": true, "code": "ROUTE_NOT_FOUND"}')
-
+    act = answering("getProjectStats", lambda *_: refused(404, "No.", code="ROUTE_NOT_FOUND"))
     found = divergences(act, only=("getProjectStats",), write=False)
     assert ["missing-operation"] == [each.kind for each in found]

@@ -51,9 +51,9 @@ class Run(Ledger):
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.demanded: dict[str, Body] = defaultdict(dict)
         """What creations demand that the contract lacks, by operationId."""
-        self.instead: dict[str, dict[str, tuple[Any, Any]]] = defaultdict(dict)
-        """By operationId and required member: a value that a creation refuses, and one that it
-        accepts and the contract lists too.
+        self.instead: dict[str, Body] = defaultdict(dict)
+        """By operationId, values of required members that a creation accepts in place of those of
+        the examples, and that the contract lists too.
         """
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""
@@ -241,7 +241,7 @@ class Judge:
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
         kinds = self._run.catalogue.resources.values()
-        states = {kind.state_moved_by(probe.about) for kind in kinds}
+        states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
         # else the state was written by its name
         return difference.writer is None and not states.isdisjoint(difference.at[-1:])
 

@@ -94,7 +94,8 @@ class Variants:
         """A valid CPF, or a CNPJ in place of another one."""
         if len(normalise(like)) == CNPJ:
             return cnpj_with_check_digits(self.text(12, digits))
-        return cpf_with_check_digits(self.text(9, digits))
+        # a backend that takes it for a number loses the first digit
+        return cpf_with_check_digits("0" + self.text(8, digits))
 
     def value(self, member: str, like: str = "") -> str | None:
         """A new value for a member that must be unique, or must reach nobody; None for
