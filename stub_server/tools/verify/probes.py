@@ -89,7 +89,9 @@ class Seen(NamedTuple):
 
 
 class Departed(KeyError):
-    """The target's records are no longer what the twin's are."""
+    """The records are of no use to the next journey: most often those of the target are no longer
+    what the twin's are.
+    """
 
 
 class Names(NamedTuple):

@@ -61,7 +61,8 @@ _WORD = re.compile(r"\w+")
 
 class Walk(Builder):
     """A chain of journeys over records that they share. A journey ends with a KeyError where
-    nothing plays a role that it needs, and with Departed where the records differ.
+    nothing plays a role that it needs, and with Departed, which is one, where the next one needs
+    other records.
     """
 
     _fork: Fork
@@ -159,7 +160,7 @@ class Walk(Builder):
         if (role or resource.role) not in self.present:
             await self.make(resource, role, **changes)
 
-    async def remove(self, role: str) -> None:
+    async def _remove(self, role: str) -> None:
         """Delete the record that plays a role, if that is possible: some kinds are limited in
         number.
         """
@@ -177,7 +178,7 @@ class Walk(Builder):
         for role in roles_in([probe.path, probe.query, probe.body]):
             await self._need(role.removesuffix(_PUBLIC), probe.operation)
         if probe.makes:
-            await self.remove(probe.makes)
+            await self._remove(probe.makes)
         return await self._checked(probe)
 
     async def _need(self, role: str, operation: Operation) -> None:
@@ -215,7 +216,7 @@ class Walk(Builder):
         reads it by its id.
         """
         operation = probe.operation
-        resource = self.resource_of(probe.operation)
+        resource = self.resource_of(operation)
         if resource is None or not self.may(resource.read):
             return None
         # what a test has sent changes while it is read
@@ -275,8 +276,7 @@ class Walk(Builder):
             self.run.findings += findings
         if operation.method != "GET" and answer.status == 0:
             raise Departed
-        kinds = [finding.kind for finding in findings]
-        seen = Seen(answer, twin, probe.suspect in kinds)
+        seen = Seen(answer, twin, probe.suspect in [finding.kind for finding in findings])
         self.run.answered(operation.id, answer.status, probe.group, probe.about.id)
         self.run.suspected[probe.suspect].add(probe.about.id)
         self._learn(probe, seen)
@@ -311,9 +311,9 @@ class Walk(Builder):
         for name, own in (await self._named(made, answer)).items():
             if name not in known:
                 lacking[name] = own
-            elif name in required and name in probe.body:
+            elif name in required and probe.body.get(name) == required[name]:
                 listed = self._listed(operation, name, own)
-                if listed and listed != probe.body[name]:
+                if listed and listed != required[name]:
                     instead[name] = listed
         self.run.instead[operation.id] |= instead
         if lacking:
@@ -398,7 +398,9 @@ class Walk(Builder):
             self.run.cleanup.spoiled.add(own)
         if known not in (None, own):
             self._judge.has_strange = True
-        if seen.both_accept and self.changed_by(operation) is not None:
+        if not seen.twin.is_success:
+            return
+        if self.changed_by(operation) is not None:
             self.present[roles[-1]] = self.present.get(roles[-1], {}) | probe.body
         if probe.makes:
             self.present[probe.makes] = probe.body

@@ -55,7 +55,8 @@ async def _members(walk: Walk, operation: Operation) -> None:
         group = "persists"
         await sleep(PAUSE)
     for name in walk.properties(operation):
-        if await _written(walk, operation) and changed:  # what is left out must stay
+        if changed is not None:  # what is left out must stay
+            await _written(walk, operation)
             stored = walk.present[changed.role]
         smallest = walk.smallest(operation)
         value = _another(walk, operation, name, stored)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....contract.document import Operation
 from ..catalogue import Resource, pointer_of
-from ..probes import Seen
+from ..probes import Departed, Seen
 from ..walking import Journey, Walk
 
 _Way = tuple[Operation, Any]
@@ -37,12 +37,12 @@ async def _while(
     walk: Walk, record: Resource, holder: Resource, state: Any, ways: Iterable[_Way]
 ) -> None:
     """What is allowed while a holder of the record, or it itself, is in a state."""
-    field = holder.field
     is_own = holder == record
-    begins = is_own and state in walk.options(record.create, field)
-    await walk.make(record, **({field: state} if begins else {}))
+    state_of = {holder.field: state}
+    begins = is_own and state in walk.options(record.create, holder.field)
+    await walk.make(record, **(state_of if begins else {}))
     if holder.update is not None and state is not None and not begins:
-        seen = await _move(walk, holder.update, f"to {state}", {field: state})
+        seen = await _move(walk, holder.update, f"to {state}", state_of)
         if not seen.both_accept:
             return
     when = f"that has {record.role}"
@@ -51,10 +51,8 @@ async def _while(
     for operation, body in ways:
         sent = "".join(f" {name}={value}" for name, value in (body or {}).items())
         await _move(walk, operation, f"{operation.id}{sent} {when}", body)
-    if not is_own:  # some kinds are limited in number
-        for role in reversed([*walk.present]):
-            await walk.remove(role)
-        walk.present.clear()
+    if not is_own:  # in that state the holder is of no use to the next journey
+        raise Departed
 
 
 async def _move(walk: Walk, operation: Operation, learns: str, body: Any) -> Seen:
