@@ -170,6 +170,7 @@ class _Listing:
         lacking -= {*_ids(seen.entries)}
         if any(_matches(entry, name, value) is False for entry in seen.entries):
             wrong = "an entry that does not match"
+        # of others' entries one may be deleted meanwhile
         elif lacking and len(every) < _SHOWN and not (self.is_alone and seen.entries):
             wrong = "fewer entries than match"
         else:
