@@ -39,6 +39,15 @@ def divergences(*acts: Act, only: tuple[str, ...], write: bool = True) -> list[D
     return of_run(watched(*acts, write=write, only=only).run, (), 0).divergences
 
 
+def kinds_of(found: list[Divergence]) -> list[str]:
+    return [each.kind for each in found]
+
+
+def named(found: list[Divergence]) -> list[tuple[str, list[str]]]:
+    """Classes and operations."""
+    return [(each.kind, each.operations) for each in found]
+
+
 def showing(change: Callable[[Json], Json], path: str = "/v2") -> Act:
     """A backend whose successes show records otherwise."""
 
@@ -106,7 +115,7 @@ async def without_codes(request: Request, ask: Ask) -> Answer:
 
 def test_a_record_that_is_not_there_is_no_operation_that_is_not_there() -> None:
     found = divergences(without_codes, only=("getCustomer",), write=False)
-    assert "missing-operation" not in [each.kind for each in found]
+    assert "missing-operation" not in kinds_of(found)
 
     async def elsewhere(request: Request, ask: Ask) -> Answer:
         if request.path == "/api-keys/scopes":
@@ -114,7 +123,7 @@ def test_a_record_that_is_not_there_is_no_operation_that_is_not_there() -> None:
         return await without_codes(request, ask)
 
     found = divergences(elsewhere, only=("getApiInfo", "listAvailableScopes"), write=False)
-    assert ["missing-operation"] == [each.kind for each in found]
+    assert ["missing-operation"] == kinds_of(found)
 
 
 def test_a_cent_that_is_cut_off_is_named() -> None:
@@ -126,7 +135,7 @@ def test_a_cent_that_is_cut_off_is_named() -> None:
         )
 
     found = divergences(showing(cut), only=("createPlan", "getPlan"))
-    assert ["not-persisted"] == [each.kind for each in found]
+    assert ["not-persisted"] == kinds_of(found)
     assert {"createPlan", "updatePlan"} == {*found[0].operations}
 
 
@@ -162,7 +171,7 @@ def test_a_secret_that_is_shown_in_another_place_is_no_leak() -> None:
 
     operation = "regenerateWebhookSigningKey"
     found = divergences(answering(operation, moved), only=(operation,))
-    assert ["undocumented-field"] == [each.kind for each in found]
+    assert ["undocumented-field"] == kinds_of(found)
 
 
 def test_keys_that_open_nothing_are_one_divergence_and_its_command_names_another_key() -> None:
@@ -172,7 +181,7 @@ def test_keys_that_open_nothing_are_one_divergence_and_its_command_names_another
         return await ask(with_header(request, "authorization", "Bearer x") if is_key else request)
 
     found = divergences(act, only=("Customers",))
-    assert ["api-key"] == [each.kind for each in found]
+    assert ["api-key"] == kinds_of(found)
     assert "$OTHER_KEY" in found[0].shown.request.curl
 
 
@@ -182,7 +191,7 @@ def test_an_idempotency_key_that_is_too_long_is_tried() -> None:
         return await ask(with_header(request, "idempotency-key", key[:255] or None))
 
     found = divergences(act, only=("createPlan",))
-    assert [("laxer", ["createPlan"])] == [(each.kind, each.operations) for each in found]
+    assert [("laxer", ["createPlan"])] == named(found)
 
 
 def test_what_a_backend_accepts_that_it_should_refuse_is_not_accused_again_where_it_is_listed() -> (
@@ -206,7 +215,7 @@ def test_what_a_backend_accepts_that_it_should_refuse_is_not_accused_again_where
 
     found = divergences(act, only=("createProject", "listProjects"))
     assert loose
-    assert {"laxer"} == {each.kind for each in found}
+    assert {"laxer"} == {*kinds_of(found)}
 
 
 def test_what_is_hidden_from_a_key_of_another_project_is_one_other_status() -> None:
@@ -221,7 +230,7 @@ def test_what_is_hidden_from_a_key_of_another_project_is_one_other_status() -> N
 
     found = divergences(act, only=("getPlan", "updatePlan", "deletePlan"))
     assert "answered 404, not 403: getPlan; updatePlan; deletePlan" in [it.title for it in found]
-    assert "auth" not in [each.kind for each in found]
+    assert "auth" not in kinds_of(found)
 
 
 def test_an_entry_that_is_kept_once_is_no_loss() -> None:
@@ -278,7 +287,7 @@ def test_a_deleted_record_that_can_be_updated_is_not_deleted() -> None:
         return answer
 
     found = divergences(act, only=("updateProject", "deleteProject", "getProject"))
-    assert [("not-deleted", ["updateProject"])] == [(it.kind, it.operations) for it in found]
+    assert [("not-deleted", ["updateProject"])] == named(found)
 
 
 def test_a_deleted_record_that_is_listed_is_told_once() -> None:
@@ -300,13 +309,13 @@ def test_a_deleted_record_that_is_listed_is_told_once() -> None:
         return with_body(answer, orjson.dumps(shown))
 
     found = divergences(act, only=("Products",))
-    assert ("not-deleted", ["deleteProduct"]) in [(it.kind, it.operations) for it in found]
-    assert "stricter" not in [each.kind for each in found]
+    assert ("not-deleted", ["deleteProduct"]) in named(found)
+    assert "stricter" not in kinds_of(found)
 
 
 def test_what_is_not_stored_is_not_told_again_as_what_is_not_checked() -> None:
     act = taking("createPlan", lambda body: body | {"amount": 10.01})
-    kinds = {each.kind for each in divergences(act, only=("createPlan",))}
+    kinds = {*kinds_of(divergences(act, only=("createPlan",)))}
     assert "not-persisted" in kinds
     assert not {"laxer", "incomplete"} & kinds
 
@@ -316,7 +325,7 @@ def test_what_is_where_nothing_belongs_is_told_once() -> None:
         return rewritten(answer, lambda it: it or {"deleted": True})
 
     found = divergences(answering("deleteProject", more), only=("deleteProject",))
-    assert ["schema"] == [each.kind for each in found]
+    assert ["schema"] == kinds_of(found)
 
 
 def test_a_move_that_is_refused_is_told_once() -> None:
@@ -329,7 +338,7 @@ def test_a_move_that_is_refused_is_told_once() -> None:
             return await ask(request)
         return refused(409, "A project cannot become active again.")
 
-    kinds = [each.kind for each in divergences(act, only=("activateProject",))]
+    kinds = kinds_of(divergences(act, only=("activateProject",)))
     assert "lifecycle" in kinds
     assert not {"stricter", "wrong-status"} & {*kinds}
 
@@ -342,7 +351,7 @@ def test_what_every_body_lacks_is_said_in_the_words_of_the_backend() -> None:
     found = divergences(answering("createProduct", lacks), only=("createProduct",))
     (strict,) = [each for each in found if each.kind == "refused-creation"]
     assert "price is required" in strict.shown.target.excerpt
-    assert "wrong-status" not in [each.kind for each in found]
+    assert "wrong-status" not in kinds_of(found)
 
 
 def test_records_that_could_only_be_archived_are_counted() -> None:
@@ -392,8 +401,8 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
     found = divergences(act, opens, only=("createPlan", "updatePlan"))
     said = "createPlan · demands price, which the contract lacks: verify sent 49.9 from then on"
     assert said in [each.title for each in found]
-    assert ("not-persisted", ["updatePlan"]) in [(each.kind, each.operations) for each in found]
-    assert ("scope", ["createPlan"]) in [(each.kind, each.operations) for each in found]
+    assert ("not-persisted", ["updatePlan"]) in named(found)
+    assert ("scope", ["createPlan"]) in named(found)
 
 
 def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None:
@@ -408,7 +417,7 @@ def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None
     def shown(it: Json) -> Json:
         return it | {"logo_url": "https://example.com/a.png"} if "creatorId" in it else it
 
-    kinds = [each.kind for each in divergences(act, only=("createProject",))]
+    kinds = kinds_of(divergences(act, only=("createProject",)))
     assert "stricter" in kinds
     assert "demanded" not in kinds
 
@@ -422,7 +431,7 @@ def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
 
     acts = ignores, answering("createPlan", refuses)
     report = of_run(watched(*acts, write=True, only=("Plans",)).run, (), 0)
-    kinds = [each.kind for each in report.divergences]
+    kinds = kinds_of(report.divergences)
     assert "filter" in kinds
     assert "refused-creation" in kinds
     reasons = {(it["operationId"], it["status"]): it["reason"] for it in report.unreached}
@@ -435,7 +444,7 @@ def test_figures_of_what_the_run_has_not_made_must_not_contradict_each_other() -
         return it | {"plans_count": it["plans_count"] + 1} if "creatorId" in it else it
 
     found = divergences(showing(more, "/v2/projects"), only=("listProjects", "getProjectStats"))
-    assert ("contradiction", ["getProjectStats"]) in [(it.kind, it.operations) for it in found]
+    assert ("contradiction", ["getProjectStats"]) in named(found)
 
 
 @pytest.mark.parametrize(
@@ -450,7 +459,7 @@ def test_figures_of_what_the_run_has_not_made_must_not_contradict_each_other() -
 )
 def test_a_key_that_may_not_be_used_opens_nothing(code: str, operation: str) -> None:
     found = divergences(opening(code, "listProjects"), only=(operation,))
-    assert [("auth", [operation])] == [(each.kind, each.operations) for each in found]
+    assert [("auth", [operation])] == named(found)
 
 
 OTHER = "of another merchant"
@@ -475,7 +484,7 @@ def test_what_another_merchant_can_do_to_a_record_is_named(
     only = (document().operations[operation].tag,)
     run = watched(*acts, write=operation == "deletePlan", only=only, other=OTHER).run
     shown = of_run(run, (), 0).divergences
-    assert [(kind, [operation]) for kind in found] == [(it.kind, it.operations) for it in shown]
+    assert [(kind, [operation]) for kind in found] == named(shown)
 
 
 def test_a_list_below_a_record_with_entries_of_another_one_is_a_contradiction() -> None:
@@ -484,7 +493,7 @@ def test_a_list_below_a_record_with_entries_of_another_one_is_a_contradiction() 
         return await ask(request._replace(path="/v2/webhooks/logs") if is_below else request)
 
     found = divergences(act, only=("Webhooks",), write=False)
-    assert ("contradiction", ["listLogsForWebhook"]) in [(it.kind, it.operations) for it in found]
+    assert ("contradiction", ["listLogsForWebhook"]) in named(found)
 
 
 def test_a_record_that_a_later_one_changes_is_named() -> None:
@@ -520,7 +529,7 @@ def test_a_listed_value_that_the_backend_lacks_is_replaced_by_one_that_its_recor
         return rewritten(answer, event) if is_list else answer
 
     report = of_run(watched(act, write=True, only=("getWebhook",)).run, (), 0)
-    assert "refused-creation" not in [each.kind for each in report.divergences]
+    assert "refused-creation" not in kinds_of(report.divergences)
 
 
 def test_what_a_list_refuses_is_not_in_a_wrong_order_too() -> None:
@@ -528,7 +537,7 @@ def test_what_a_list_refuses_is_not_in_a_wrong_order_too() -> None:
         return refused(400, "No such order.") if "sort=amount" in request.query else answer
 
     found = divergences(answering("listPlans", refuses), only=("listPlans",))
-    assert "sort" not in [each.kind for each in found]
+    assert "sort" not in kinds_of(found)
 
 
 def test_a_move_says_which_side_allows_it() -> None:
@@ -557,8 +566,8 @@ def test_a_move_is_tried_from_a_state_that_it_leaves() -> None:
         return await ask(with_json(request, {})) if answer.status == 422 else answer
 
     found = divergences(act, only=("activateProject",))
-    assert "laxer" in [each.kind for each in found]
-    assert "wrong-status" not in [each.kind for each in found]
+    assert "laxer" in kinds_of(found)
+    assert "wrong-status" not in kinds_of(found)
 
 
 def test_few_records_that_cannot_be_deleted_stay_behind_in_a_lax_backend() -> None:
@@ -582,7 +591,7 @@ def test_who_may_not_make_keys_is_not_accused_of_it() -> None:
 
     act = answering("createApiKey", forbids)
     found = divergences(act, only=("createApiKey", "listAvailableScopes"))
-    assert "scope" not in [each.kind for each in found]
+    assert "scope" not in kinds_of(found)
 
 
 def test_a_credential_that_is_echoed_escaped_or_encoded_is_shown_to_nobody() -> None:
@@ -605,8 +614,8 @@ def test_a_state_that_is_shown_otherwise_is_no_move() -> None:
 
     act, only = showing(delivered, "/v2/webhooks"), ("sendTestWebhook",)
     found = of_run(watched(act, write=True, charges=True, only=only).run, (), 0).divergences
-    assert "default" in [each.kind for each in found]
-    assert "lifecycle" not in [each.kind for each in found]
+    assert "default" in kinds_of(found)
+    assert "lifecycle" not in kinds_of(found)
 
 
 def test_a_key_of_another_project_may_read_what_belongs_to_none() -> None:
@@ -616,7 +625,7 @@ def test_a_key_of_another_project_may_read_what_belongs_to_none() -> None:
 
     act = answering("getMerchantByPublicKey", forbids)
     found = divergences(act, only=("getMerchantByPublicKey",))
-    assert "scope" not in [each.kind for each in found]
+    assert "scope" not in kinds_of(found)
 
 
 def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
@@ -629,7 +638,7 @@ def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
 
     (example, *_) = document().examples(document().operations["updatePlan"].raw["requestBody"])
     found = divergences(act, only=("updatePlan",))
-    assert "stricter" in [each.kind for each in found]
+    assert "stricter" in kinds_of(found)
     assert [] == [each.title for each in found if " while " in each.title]
 
 
@@ -651,4 +660,4 @@ def test_pages_of_the_usual_size_that_overlap_are_named() -> None:
 def test_a_route_that_is_not_there_is_known_by_its_code_in_capitals() -> None:
     act = answering("getProjectStats", lambda *_: refused(404, "No.", code="ROUTE_NOT_FOUND"))
     found = divergences(act, only=("getProjectStats",), write=False)
-    assert ["missing-operation"] == [each.kind for each in found]
+    assert ["missing-operation"] == kinds_of(found)
