@@ -2,8 +2,8 @@
 
 Begin with `run.py`, then by what you look for:
 
-- what is sent: `journeys/`, `probes.py`, `variants.py`, and `catalogue.py`, which reads the
-  contract
+- what is sent: `journeys/`, whose `probes.py` are made by `building.py` from the values of
+  `variants.py`; `catalogue.py` reads the contract
 - to whom: `walking.py` sends to `target.py` and a fork of `twin.py`; `cleanup.py` removes what was
   made
 - what departs: `judging.py`, by the twin's answers, and `conformity.py`, by the contract

@@ -241,7 +241,7 @@ class Judge:
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
         kinds = self._run.catalogue.resources.values()
-        states = {kind.state_moved_by(probe.about) for kind in kinds}
+        states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
         # else the state was written by its name
         return not difference.writers and not states.isdisjoint(difference.at[-1:])
 

@@ -3,7 +3,6 @@
 import secrets
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
 
 from ...core.record import Body
 from .catalogue import Catalogue
@@ -29,9 +28,9 @@ class Run(Ledger):
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
         self.demanded: dict[str, Body] = defaultdict(dict)
         """What creations demand that the contract lacks, by operationId."""
-        self.instead: dict[str, dict[str, tuple[Any, Any]]] = defaultdict(dict)
-        """By operationId and required member: a value that a creation refuses, and one that it
-        accepts and the contract lists too.
+        self.instead: dict[str, Body] = defaultdict(dict)
+        """By operationId, values of required members that a creation accepts in place of those of
+        the examples, and that the contract lists too.
         """
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""

@@ -132,7 +132,7 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
             yield "needs an API key with fewer scopes, which a JWT creates"
     if costs(operation) and not options.charges:
         yield "needs --charges"
-    builder = run.builder("needs")
+    builder = run.walk("needs")
     refused = {each.operation for each in run.findings if each.kind == "refused-creation"}
     for needed in filter(None, (*builder.needs(operation), builder.resource_of(operation))):
         name = needed.create.id
