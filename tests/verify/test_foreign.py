@@ -394,7 +394,7 @@ def test_figures_of_what_the_run_has_not_made_must_not_contradict_each_other() -
 
 
 @pytest.mark.parametrize(
-    ("code", "operation", "kind"),
+    ("code", "operation"),
     [
         ("api_key_expired", "createApiKey"),
         ("ip_not_allowed", "createApiKey"),
