@@ -35,10 +35,6 @@ def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(each.kind, each.pointer) for each in findings]
 
 
-def without(body: Any, name: str) -> Any:
-    return {key: value for key, value in body.items() if key != name}
-
-
 ERROR = "#/components/schemas/Error"
 DEPARTURES: dict[str, tuple[Exchange, list[tuple[str, str]]]] = {
     "no answer": (exchange("GET", CUSTOMERS, 0, b""), [("transport", "#/paths/~1v2~1customers/get")]),

@@ -91,8 +91,3 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> No
     file.write_bytes(data)
     with pytest.raises(UnusableInput, match=r"seen\.har: .*HAR 1\.2|seen\.har:1: is not UTF-8"):
         next(read(file))
-
-
-def test_an_archive_of_which_nothing_is_judged_says_so(tmp_path: Path) -> None:
-    report = of_recorded(written(tmp_path, entry("https://cdn.example.com/a")), BASE, (), ())
-    assert (3, ["Nothing was judged: 1 (of another address)."]) == (report.exit, report.notes)
