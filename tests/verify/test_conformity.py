@@ -3,7 +3,6 @@ and its place.
 """
 
 from copy import deepcopy
-from typing import Any
 
 import pytest
 
