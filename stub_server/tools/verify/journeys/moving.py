@@ -40,6 +40,8 @@ async def _while(
     is_own = holder == record
     state_of = {holder.field: state}
     begins = is_own and state in walk.options(record.create, holder.field)
+    for needed in () if is_own else walk.needs(record.create):  # later its holder may allow none
+        await walk.ready(needed)
     await walk.make(record, **(state_of if begins else {}))
     if holder.update is not None and state is not None and not begins:
         seen = await _move(walk, holder.update, f"to {state}", state_of)
