@@ -59,9 +59,14 @@ def operation(ident: str) -> str | Response:
         html = rendered(tokens, known.guide.operation)  # names of others lead to theirs
         page = Page("", ident, html, sections(tokens))
         return markdown(text) if is_markdown else guide_page(page)
-    document = _as_reader(_contract_of(ident))
-    credentials = {} if is_markdown else _as_reader(f"{CONTROL}/credentials") or {}
-    sheet = _sheet(ident, document, credentials)
+    contract = _as_reader(_contract_of(ident))
+    if contract.is_refused:
+        raise Refused(contract)
+    credentials: Mapping[str, str] = {}
+    if not is_markdown:
+        own = _as_reader(f"{CONTROL}/credentials")
+        credentials = {} if own.is_refused else own.json
+    sheet = _sheet(ident, contract.json, credentials)
     if is_markdown:
         return markdown(operation_text(sheet))
     return _page(sheet, is_tried=credentials != {} and "visitor" in g)
@@ -124,15 +129,13 @@ def _sheet(
     )
 
 
-def _as_reader(path: str) -> Any:
-    """What the reader of a page gets of a path, by their own headers and session; None
-    where it is refused.
-    """
+def _as_reader(path: str) -> Reply:
+    """What the reader of a page gets of a path, by their own headers and session."""
     headers = {name: request.headers[name] for name in _OF_READERS if name in request.headers}
     if "visitor" in g:
         headers |= {name.lower(): key for name, key in g.visitor.keys.items()}
     reply: Reply = request.environ[ASK](Question("GET", path, "", headers, is_internal=True), None)
-    return None if reply.is_refused else reply.json
+    return reply
 
 
 def _page(sheet: Sheet, reply: Reply | None = None, *, is_tried: bool = True) -> str:

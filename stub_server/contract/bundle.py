@@ -165,9 +165,10 @@ def _in_place(node: Json, file: Path, read_once: Callable[[Path], Json]) -> Json
         return [_in_place(value, file, read_once) for value in node]
     if not isinstance(node, dict):
         return node
-    name, _, pointer = str(node.get("$ref", "#/components/")).partition("#")
-    if not name and pointer.startswith("/components/"):
+    reference = str(node.get("$ref", ""))
+    if "$ref" not in node or reference.startswith("#/components/"):
         return {key: _in_place(value, file, read_once) for key, value in node.items()}
+    name, _, pointer = reference.partition("#")
     target = file
     if name:
         target = Path(os.path.normpath(file.parent / name))

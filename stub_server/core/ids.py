@@ -167,10 +167,11 @@ class NextIds:
 
     def _characters(self, alphabet: str, length: int) -> str:
         """A text made of a digest, whose 256 bits make the bias of the remainder negligible."""
-        number = int.from_bytes(self._digest(), "big") % len(alphabet) ** length
+        base = len(alphabet)
+        number = int.from_bytes(self._digest(), "big") % base**length
         text = ""
         for _ in range(length):
-            number, place = divmod(number, len(alphabet))
+            number, place = divmod(number, base)
             text += alphabet[place]
         return text
 

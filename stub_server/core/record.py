@@ -83,7 +83,7 @@ class Row:
         """The project that it is, or belongs to, if any."""
         if self.table == "projects":
             return self.record.id
-        found: str | None = self.public.get("projectId", self.hidden.get("projectId"))
+        found: str | None = self.hidden.get("projectId", self.public.get("projectId"))
         return found
 
     def changed(self, public: Body, hidden: Body | None = None) -> "Row":

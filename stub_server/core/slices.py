@@ -106,6 +106,28 @@ class BackgroundWorker:
             finalize(self, self._work.put, None)
 
 
+class OneByOne:
+    """The requests of a sandbox, one in each turn of the event loop after one that was long: many
+    at once would hold up those of others, however short each of them is.
+    """
+
+    def __init__(self) -> None:
+        self.was_long = False
+        """Whether the next request waits until others have had their turn."""
+        self._waiting = 0
+        self._line = asyncio.Lock()
+
+    async def next(self) -> None:
+        """Wait for those before, and until others have had their turn."""
+        self._waiting += 1
+        try:
+            async with self._line:
+                await asyncio.sleep(0)
+        finally:
+            self._waiting -= 1
+            self.was_long = self._waiting > 0
+
+
 def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Sliced[list[T]]:
     """The items that are accepted, with pauses."""
     found: list[T] = []

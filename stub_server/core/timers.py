@@ -142,11 +142,16 @@ class Timers:
         """
         due = len(self.claimed)
         places = [0]
-        for place in places:  # in a heap, only later timers are below one
-            if place < len(self._attempts) and self._attempts[place].due <= until:
-                timer = self._attempts[place]
-                due += self.live.get(timer.seq) is timer
-                places += (2 * place + 1, 2 * place + 2)
+        while places:
+            place = places.pop()
+            if place >= len(self._attempts):
+                continue
+            timer = self._attempts[place]
+            if timer.due > until:  # what is below it in the heap is due later still
+                continue
+            if self.live.get(timer.seq) is timer:
+                due += 1
+            places += (2 * place + 1, 2 * place + 2)
         return due
 
     def beyond(self, other: "Timers") -> tuple[Timer, ...]:

@@ -13,8 +13,8 @@ from .calendar import BEHIND_UTC_MS, day_of, is_working_day
 
 BANK = "999"
 REAL = "9"
+# A due factor is the days since this one. It was 9999 on 21 February 2025, and 1000 the day after.
 _FIRST_DAY = (date(1997, 10, 7) - date(1970, 1, 1)).days
-# the due factor is the days since then; after 9999, on 21 February 2025, it began again at 1000
 
 
 def due_at(created: int) -> int:

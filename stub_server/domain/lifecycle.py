@@ -25,7 +25,10 @@ def move(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) -> 
 
 
 def legal(lifecycle: Lifecycle, from_: str, to: str, name: str | None = None) -> Move:
-    """The same for a move that must be made, also from a state to itself. Raises Conflict."""
+    """The move, of that name where several lead there.
+
+    Raises Conflict for one that the table does not have, also from a state to itself.
+    """
     found = lifecycle.find(from_, to, name)
     if found is None:
         raise refused(lifecycle, from_, to)

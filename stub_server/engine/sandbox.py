@@ -15,7 +15,7 @@ from ..core.clock import Clock, iso
 from ..core.ids import Ids, named_uuid
 from ..core.problem import broken
 from ..core.record import Body, Record, Row, place
-from ..core.slices import Sliced, at_once
+from ..core.slices import OneByOne, Sliced, at_once
 from ..core.timers import Timers
 from .fault_rules import Faults
 from .kept import Budget, Journal, Log
@@ -105,7 +105,7 @@ class Status:
     While it `is_advancing`, its clock stops at each delivery. Deliveries of the first `held_before`
     events are not sent. A step with something due before the `next_look` (ms) of the courier calls
     `on_due`. `turn` is locked while due jobs run; `in_progress` are the Idempotency-Keys of
-    requests that still run.
+    requests that still run, and `requests` lets others between them.
     """
 
     is_broken: bool = False
@@ -118,6 +118,7 @@ class Status:
     on_due: Callable[[Sandbox], None] = lambda sandbox: None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     in_progress: set[ReplyKey] = field(default_factory=set)
+    requests: OneByOne = field(default_factory=OneByOne)
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)

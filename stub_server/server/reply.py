@@ -25,6 +25,7 @@ JSON = (b"content-type", b"application/json")
 UNBUFFERED = (b"x-accel-buffering", b"no")
 """Tells nginx, and proxies that follow it, to send each piece on at once."""
 PATIENCE = 5.0  # seconds that a reader may take none of what is sent
+LONG = 256 * 1024  # bytes of a body
 _DEFECT = (
     "The sandbox failed by a defect of its own. Its log has the request id; the request may work"
     " after a reset."
@@ -152,19 +153,27 @@ class Answer:
     """
 
     is_final = False  # whether it is sent as it is
+    is_long = False  # whether it takes a millisecond or more, and much memory until it is read
     parts: Sequence[bytes]
 
     def __init__(self, status: int, headers: Headers, body: bytes = b"") -> None:
         self.status, self.headers, self.body = status, headers, body
         self.parts = (body,)
+        self.is_long = len(body) > LONG
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all of it, in one packet where it has a body."""
+        """Send all of it, in one packet where it has a body; of a long one this waits until the
+        client has read most.
+        """
         connection = connection_of(scope)
-        if connection is not None and self.body:
+        if connection is not None and self.body and not self.is_long:
             connection.written.head_waits = True
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
-        await send({"type": "http.response.body", "body": self.body})
+        if self.is_long:
+            await send({"type": "http.response.body", "body": self.body, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await send({"type": "http.response.body", "body": self.body})
 
     async def abandon(self) -> None:
         """Release what it holds: it is not sent."""
@@ -236,9 +245,11 @@ class Reply(Answer):
     def complete(self) -> None:
         """Add the headers about the joined body; a 204 has neither."""
         if self.status != 204:
+            size = len(self.body)
+            self.is_long = size > LONG
             self.headers += (
                 (b"content-type", self.media),
-                (b"content-length", b"%d" % len(self.body)),
+                (b"content-length", b"%d" % size),
             )
 
 

@@ -189,8 +189,10 @@ def by_name(sent: Sent) -> Head:
         ending = name.removeprefix(_OURS)
         if ending == name or ending in _ENDINGS:
             continue
-        guess = nearest(ending, _ENDINGS)
-        found.append(warning_of("unknown_sandbox_header", name, guess and _OURS + guess))
+        known = nearest(ending, _ENDINGS)
+        if known is not None:
+            known = _OURS + known
+        found.append(warning_of("unknown_sandbox_header", name, known))
         if len(found) == MOST_WARNINGS:
             break
     return Head(headers, tuple(found))

@@ -182,10 +182,14 @@ def _inside(table: str, spec: TableSpec, record: Record, public: Body) -> list[F
     key = place(parse_iso(public[spec.created]), record.id)
     if (record.id, record.key) != (public["id"], key):
         return [Fault("/id", "its id or its time of creation differs from the one inside")]
-    fault = _fault(f"Hidden_{table}", orjson.loads(record.hidden))
-    if fault is None:
-        return []
-    return [Fault(*f"hidden{fault}".split(": ", 1))]
+    parts = [("hidden", f"Hidden_{table}", orjson.loads(record.hidden))]
+    if table == "orders":  # the contract has texts there, and rules read instants and amounts
+        parts.append(("/last_transaction", "Transaction", public["last_transaction"]))
+    for where, schema, value in parts:
+        fault = _fault(schema, value)
+        if fault is not None:
+            return [Fault(*f"{where}{fault}".split(": ", 1))]
+    return []
 
 
 def _faults(validator: Validator, value: Json) -> list[Fault]:
@@ -197,17 +201,18 @@ def _faults(validator: Validator, value: Json) -> list[Fault]:
     found = []
     for error in islice(validator.iter_errors(value), MOST_FAULTS):
         kind: Any = error.kind
-        path = ["*" if isinstance(step, int) else escaped(step) for step in error.instance_path]
-        names = []
-        reason = error.message[:200]
+        at = ""
+        for step in error.instance_path:
+            at += "/*" if isinstance(step, int) else f"/{escaped(step)}"
         if kind.name == "required":
-            names = [kind.property]
-            reason = "required and has no default"
+            member = f"{at}/{escaped(kind.property)}"
+            found.append(Fault(member[:200], "required and has no default"))
         elif kind.name == "additionalProperties":
-            names = kind.unexpected[:MOST_FAULTS]
-            reason = "the contract has no such member"
-        for steps in [[*path, escaped(name)] for name in names] or [path]:
-            found.append(Fault("/".join(["", *steps])[:200], reason))
+            for name in kind.unexpected[:MOST_FAULTS]:
+                member = f"{at}/{escaped(name)}"
+                found.append(Fault(member[:200], "the contract has no such member"))
+        else:
+            found.append(Fault(at[:200], error.message[:200]))
     return found
 
 

@@ -12,6 +12,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
+from ..support.make import typed
+
 T = TypeVar("T")
 MOST = 6_000  # bytes of a result: 1,500 tokens
 
@@ -54,7 +56,7 @@ def shown_call(result: CallToolResult) -> dict[str, Any]:
     """The arguments of call_api that a result shows ready to send."""
     found = re.search(r"call_api (\{.*\})$", text_of(result), re.MULTILINE)
     assert found is not None
-    return json.loads(found[1])
+    return typed(dict, json.loads(found[1]))
 
 
 def over_http(

@@ -17,6 +17,7 @@ from stub_server.cli.command import main
 from stub_server.tools.mcp.texts import Result
 
 from ..conftest import Serve
+from ..journeys.steps import refused
 from ..support.live import NO_TLS, Live
 from .agent import Agent, facts_of, over_http, over_stdio, shown_call, text_of
 
@@ -323,28 +324,26 @@ def test_an_unreachable_server_is_named() -> None:
     over_stdio(work, "--server", "http://127.0.0.1:9")
 
 
-def test_calls_with_one_id_are_refused_while_the_first_is_under_way(live: Live) -> None:
+def test_calls_with_one_id_are_answered_side_by_side(live: Live) -> None:
     """The package forgot who had asked first, kept that call for ever, and with it its body."""
     headers = {"Accept": "application/json, text/event-stream"}
     path = f"{live.url}/s/of-one-id/_sandbox/mcp"
 
-    def call(method: str, ident: int, params: dict[str, Any]) -> httpx2.Response:
-        body = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+    def call(ident: int | str) -> httpx2.Response:
+        tool = {"name": "webhooks", "arguments": {"action": "wait", "seconds": 2}}
+        body = {"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": tool}
         return httpx2.post(path, json=body, headers=headers, timeout=30, verify=NO_TLS)
 
-    hello = {"name": "x", "version": "1"}
-    begun = call(
-        "initialize",
-        1,
-        {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": hello},
-    )
-    headers["mcp-session-id"] = begun.headers["mcp-session-id"]
-    tool = {"name": "webhooks", "arguments": {"action": "wait", "seconds": 2}}
-    with ThreadPoolExecutor(4) as several:
-        asked = [several.submit(call, "tools/call", 5, tool) for _ in range(4)]
-        statuses = [each.result().status_code for each in asked]
-    assert {200, 400} == {*statuses}
-    assert 200 == call("tools/call", 5, tool).status_code
+    headers["mcp-session-id"] = call(1).headers["mcp-session-id"]
+    for ident in (5, ""):
+        with ThreadPoolExecutor(4) as several:
+            asked = [several.submit(call, ident) for _ in range(4)]
+            assert [(200, ident)] * 4 == [
+                (each.result().status_code, each.result().json()["id"]) for each in asked
+            ]
+    ended = httpx2.delete(path, headers=headers, verify=NO_TLS)
+    assert 200 == ended.status_code
+    refused(call(5), 404, "session_not_found")
 
 
 def test_a_long_answer_is_cut_before_it_is_searched_for_secrets() -> None:

@@ -350,6 +350,8 @@ def test_nothing_and_what_is_missing_are_said(live: Live) -> None:
         await agent("webhooks", action="inbox")
         read = text_of(await agent("webhooks", action="wait"))
         assert ("0 requests", "0 messages yet") == (_first(listed), _first(read))
+        narrowed = await agent("requests", action="list", query={"path": "/v2/orders"})
+        assert "0 requests" == _first(text_of(narrowed))
         assert "{action: inbox}" not in read
         uncertified = text_of(await agent("webhooks", action="certify"))
         assert uncertified.startswith("Give webhookId")

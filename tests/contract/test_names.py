@@ -11,6 +11,7 @@ from stub_server.contract.document import Document
 from stub_server.contract.source import ContractError, nodes, read
 
 from ..support.contract import OPENAPI, component, document, violations
+from ..support.make import typed
 from ..support.overlays import NO_ANALYTICS, NO_PAID, SETTLED, corrected, overlay, removed, updated
 
 API = document()
@@ -32,7 +33,7 @@ def enum_of(contract: Document, name: str) -> list[str]:
     """The enum of a component, or of a member of one (`Scope.name`)."""
     component, _, member = name.partition(".")
     schema = contract.schema(component)
-    return (schema["properties"][member] if member else schema)["enum"]
+    return typed(list, (schema["properties"][member] if member else schema)["enum"])
 
 
 def test_no_file_of_the_contract_lists_events_scopes_or_states_in_an_enum() -> None:

@@ -19,7 +19,7 @@ from stub_server.server.sandboxes import sandboxes
 from stub_server.server.views import versions
 
 from ..support.live import FROZEN
-from ..support.make import card_body, fresh_cpf
+from ..support.make import card_body, fresh_cpf, list_of, object_of, typed
 from .inside import Answer, Inside, Json
 
 MANY = 60
@@ -47,13 +47,13 @@ class Shop:
         body = {"projectId": self.project, "name": f"Plano {number}", "amount": 49.9}
         recurring = {"billing_type": "recurring", "interval": "month", "interval_count": 1}
         body |= {**recurring, "payment_methods": ["credit_card", "pix", "boleto"]}
-        return self.make("/v2/plans", body)["plan"]
+        return object_of(self.make("/v2/plans", body), "plan")
 
     def make(self, path: str, body: Json) -> Json:
         """What a POST has made."""
         answer = self.inside.ask("POST", path, body, self.token)
         assert 201 == answer.status, answer.body
-        return answer.json()
+        return typed(dict, answer.json())
 
     def join(self, **changes: object) -> None:
         """Many members of the plan."""
@@ -65,7 +65,7 @@ class Shop:
     def counted(self, path: str) -> list[Json]:
         """What a list has."""
         answer = self.inside.ask("GET", f"{path}&limit=100", None, self.token)
-        return answer.json()[path.partition("?")[0].rpartition("/")[2]]
+        return list_of(answer.json(), path.partition("?")[0].rpartition("/")[2])
 
     def busiest(self, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Json) -> int:
         """How many records are parsed in the longest turn of a request and of the

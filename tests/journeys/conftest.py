@@ -11,7 +11,7 @@ from stub_server.testing import Sandbox, Server
 from ..reference_run.successes import faults, noted_successes
 from ..support.estate import emptied
 from ..support.live import Live
-from ..support.make import Json
+from ..support.make import Json, created, object_of
 from ..support.receiver import Receiver
 from ..support.shared import Shared
 from ..support.stores import Choice, on
@@ -48,8 +48,7 @@ def hook(api: httpx2.Client, receiver: Receiver) -> Hook:
 
     def make(**changes: Any) -> Json:
         response = api.post(WEBHOOKS, json={"url": receiver.url, "events": ["*"]} | changes)
-        assert response.status_code == 201, response.text
-        return response.json()["webhook"]
+        return object_of(created(response), "webhook")
 
     return make
 

@@ -8,7 +8,7 @@ import httpx2
 from standardwebhooks.webhooks import Webhook
 
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, customer_body
+from ..support.make import Json, created, customer_body, done, list_of, object_of, typed
 from ..support.receiver import Received, Receiver
 
 WEBHOOKS = "/v2/webhooks"
@@ -18,26 +18,23 @@ Hook = Callable[..., Json]
 
 def logs(api: httpx2.Client, **query: str) -> list[Json]:
     """The deliveries that match."""
-    return api.get(LOGS, params=query).json()["logs"]
+    return list_of(done(api.get(LOGS, params=query)), "logs")
 
 
 def log_of(api: httpx2.Client, ident: str) -> Json:
     """One delivery, whole."""
-    response = api.get(f"{LOGS}/{ident}")
-    assert response.status_code == 200, response.text
-    return response.json()["log"]
+    return object_of(done(api.get(f"{LOGS}/{ident}")), "log")
 
 
 def sent(api: httpx2.Client, webhook: Json, **body: str) -> Json:
     """The delivery of a test."""
     response = api.post(f"{WEBHOOKS}/{webhook['id']}/test", json=body or None)
-    assert response.status_code == 200, response.text
-    return response.json()["log"]
+    return object_of(done(response), "log")
 
 
 def verified(request: Received, key: str) -> Json:
     """What the independent verifier reads out of a request."""
-    return Webhook(key).verify(request.body.decode(), request.headers)
+    return typed(dict, Webhook(key).verify(request.body.decode(), request.headers))
 
 
 def arrived(receiver: Receiver, count: int, seconds: float = 15.0) -> list[Received]:
@@ -53,16 +50,12 @@ def arrived(receiver: Receiver, count: int, seconds: float = 15.0) -> list[Recei
 
 def drain(control: httpx2.Client, **body: float) -> Json:
     """Wait until nothing is due; answers how things stand then."""
-    response = control.post("/webhooks/drain", json=body)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return done(control.post("/webhooks/drain", json=body))
 
 
 def advance(control: httpx2.Client, **body: float | str) -> Json:
     """Move the clock."""
-    response = control.post("/clock/advance", json=body)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return done(control.post("/clock/advance", json=body))
 
 
 @contextmanager
@@ -82,7 +75,7 @@ CREATED = ["customer.created"]
 
 def event(api: httpx2.Client) -> Json:
     """Something happens: a new customer."""
-    return created(api.post("/v2/customers", json=customer_body()))["customer"]
+    return object_of(created(api.post("/v2/customers", json=customer_body())), "customer")
 
 
 def only(api: httpx2.Client, webhook: Json) -> Json:

@@ -3,9 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..support.make import Json, created, fresh_cpf, make_plan, order_body
+from ..support.make import Json, created, done, fresh_cpf, make_plan, order_body
 from .stage import Stage
-from .steps import done
 
 METHODS = ["pix", "boleto", "credit_card"]
 

@@ -2,8 +2,7 @@
 
 import httpx2
 
-from ..support.make import Json
-from .steps import done
+from ..support.make import Json, done
 
 READ = (
     "/v2/customers", "/v2/projects", "/v2/plans", "/v2/products", "/v2/orders", "/v2/subscriptions", "/v2/webhooks",

@@ -4,9 +4,8 @@ contract names.
 
 from collections.abc import Callable
 
-from ..support.make import Json, card_body, created, make_order, make_plan
+from ..support.make import Json, card_body, created, done, make_order, make_plan
 from .stage import DAY, Stage, by_code
-from .steps import done
 
 AUTOPAY = 60
 LATE = 27 * 3600  # longer than the lead of a daily plan and shorter than its lead and grace

@@ -14,8 +14,7 @@ import httpx2
 from ..support import make
 from ..support.estate import client, token, webhook_body, with_room
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created
-from .steps import done
+from ..support.make import Json, created, done, list_of, object_of, typed
 
 DAY = 86_400
 
@@ -32,13 +31,13 @@ class Stage:
 
     def advance(self, seconds: float) -> list[Json]:
         """Move the clock; answers the jobs that were done on the way."""
-        return done(self.control.post("/clock/advance?details=all", json={"seconds": seconds}))[
-            "fired"
-        ]
+        response = self.control.post("/clock/advance?details=all", json={"seconds": seconds})
+        return list_of(done(response), "fired")
 
     def go_to(self, instant: str) -> list[Json]:
         """The same, to an instant."""
-        return done(self.control.post("/clock/advance?details=all", json={"to": instant}))["fired"]
+        response = self.control.post("/clock/advance?details=all", json={"to": instant})
+        return list_of(done(response), "fired")
 
     def drain(self) -> None:
         """Wait until everything that is due is delivered."""
@@ -46,7 +45,7 @@ class Stage:
 
     def now(self) -> str:
         """The sandbox's time."""
-        return done(self.control.get("/clock"))["now"]
+        return typed(str, done(self.control.get("/clock"))["now"])
 
     def after(self, seconds: float) -> str:
         """The instant so long after now."""
@@ -71,7 +70,7 @@ class Stage:
 
     def get_project(self, ident: str) -> Json:
         """The project as it is now."""
-        return done(self.api.get(f"/v2/projects/{ident}"))["data"]["project"]
+        return object_of(done(self.api.get(f"/v2/projects/{ident}"))["data"], "project")
 
     def order(
         self,
@@ -146,9 +145,8 @@ class Stage:
 
     def webhook(self, **changes: object) -> Json:
         """A webhook for tests alone, unless told otherwise."""
-        return created(self.api.post("/v2/webhooks", json=webhook_body(self.sink, **changes)))[
-            "webhook"
-        ]
+        response = self.api.post("/v2/webhooks", json=webhook_body(self.sink, **changes))
+        return object_of(created(response), "webhook")
 
     def drive(self, what: str, ident: str, verb: str, **body: object) -> Json:
         """Do to an order or a subscription what a payer, a bank or time would."""

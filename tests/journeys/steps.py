@@ -6,7 +6,7 @@ import httpx2
 
 from ..support.contract import component, violations
 from ..support.live import NO_TLS
-from ..support.make import Json, created
+from ..support.make import Json, created, done, object_of
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
@@ -21,17 +21,9 @@ def refused(response: httpx2.Response, status: int, code: str) -> dict[str, str]
     return {entry["field"]: entry["code"] for entry in body["details"]}
 
 
-def done(response: httpx2.Response) -> Json:
-    """The body of a 200; anything else fails the test with what the server said."""
-    assert response.status_code == 200, (
-        f"{response.request.method} {response.request.url}: {response.text}"
-    )
-    return response.json()
-
-
 def get_plan(api: httpx2.Client, plan: Json) -> Json:
     """The plan as it is now."""
-    return done(api.get(f"/v2/plans/{plan['id']}"))["plan"]
+    return object_of(done(api.get(f"/v2/plans/{plan['id']}")), "plan")
 
 
 def update_plan(api: httpx2.Client, plan: Json, **changes: Any) -> httpx2.Response:
@@ -42,12 +34,12 @@ def update_plan(api: httpx2.Client, plan: Json, **changes: Any) -> httpx2.Respon
 def make_product(api: httpx2.Client, project_id: str, **changes: Any) -> Json:
     """A new product."""
     body = {"projectId": project_id, "name": "Curso de violão"} | changes
-    return created(api.post("/v2/products", json=body))["product"]
+    return object_of(created(api.post("/v2/products", json=body)), "product")
 
 
 def get_product(api: httpx2.Client, product: Json) -> Json:
     """The product as it is now."""
-    return done(api.get(f"/v2/products/{product['id']}"))["product"]
+    return object_of(done(api.get(f"/v2/products/{product['id']}")), "product")
 
 
 def update_product(api: httpx2.Client, product: Json, **changes: Any) -> httpx2.Response:

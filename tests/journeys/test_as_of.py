@@ -14,11 +14,11 @@ from stub_server.server.layers import time_travel
 from ..support.contract import document
 from ..support.estate import Estate
 from ..support.live import NO_TLS
-from ..support.make import Json, Maker, created, customer_body
+from ..support.make import Json, Maker, created, customer_body, done, typed
 from ..support.refusal import says
 from ..support.requests import OPERATIONS, path_of
 from .past import step_of
-from .steps import done, refused
+from .steps import refused
 
 READING = [name for name, operation in OPERATIONS.items() if operation.method == "GET"]
 
@@ -53,9 +53,8 @@ def test_an_instant_means_the_last_step_at_or_before_it(
     second = parse_iso(control.get("/clock").json()["now"])
 
     def name(instant: int) -> str:
-        return done(api.get(f"/v2/customers/{made['id']}", headers=at(iso(instant))))["customer"][
-            "name"
-        ]
+        then = done(api.get(f"/v2/customers/{made['id']}", headers=at(iso(instant))))
+        return typed(str, then["customer"]["name"])
 
     assert [made["name"], made["name"], "Outra"] == [name(t) for t in (first, second - 1, second)]
     answer = api.get("/v2/customers", headers=at(iso(second + 1)))

@@ -17,7 +17,7 @@ from stub_server.storage import package
 
 from ..support.files import HEADERS, changed, exported, imported, lines, sealed
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, customer_body
+from ..support.make import Json, created, customer_body, list_of
 from ..support.refusal import says
 
 pytestmark = pytest.mark.check
@@ -99,6 +99,10 @@ SPOILT: dict[str, tuple[str, Spoil]] = {
     "a record without what is inside": ("unfit", _lacking("hidden", "renewal", "orders")),
     "an unknown table": ("unfit", _set("record", table="secrets")),
     "a member too many": ("unfit", _inside("record", "orders", "public", surprise=1)),
+    "a payment that ends at no instant": (
+        "unfit",
+        _inside("record", "orders", "public", last_transaction={"expires_at": "last"}),
+    ),
     "a member less": ("unfit", _lacking("public", "status", "plans")),
     "hundreds of seeded keys": (
         "damaged",
@@ -235,7 +239,7 @@ def refused(control: httpx2.Client, file: bytes) -> list[Json]:
     """Why a file cannot be imported."""
     answer = control.post("/import", content=file, headers=HEADERS)
     assert (422, "unusable_file") == (answer.status_code, answer.json()["code"]), answer.text
-    return answer.json()["details"]
+    return list_of(answer.json(), "details")
 
 
 @pytest.mark.promise("hidden-members-validated")

@@ -14,10 +14,9 @@ from stub_server.testing import Sandbox, Server
 
 from ..support.files import HEADERS, Line, exported, imported, lines, sealed
 from ..support.live import Live
-from ..support.make import Json, created, customer_body, order_body
+from ..support.make import Json, created, customer_body, done, list_of, object_of, order_body
 from ..support.receiver import Receiver
 from .past import everything
-from .steps import done
 
 pytestmark = pytest.mark.check
 
@@ -30,12 +29,14 @@ def live(small: Live) -> Live:
 
 def snapshot(side: Sandbox, name: str, **more: object) -> Json:
     """A new one."""
-    return created(side.control.post("/snapshots", json={"name": name, **more}))["snapshot"]
+    return object_of(
+        created(side.control.post("/snapshots", json={"name": name, **more})), "snapshot"
+    )
 
 
 def listed(side: Sandbox) -> list[Json]:
     """All of them."""
-    return done(side.control.get("/snapshots"))["snapshots"]
+    return list_of(done(side.control.get("/snapshots")), "snapshots")
 
 
 def test_a_snapshot_is_restored_where_the_file_was_imported(

@@ -13,10 +13,10 @@ from ..conftest import Serve
 from ..receivers.running import KEY, NODE, PYTHON, shop
 from ..receivers.shop import BUGS
 from ..support.live import NO_TLS, Live
-from ..support.make import Json
+from ..support.make import Json, done
 from ..support.receiver import Receiver
 from ..support.refusal import says
-from .steps import UNKNOWN, done, refused
+from .steps import UNKNOWN, refused
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 

@@ -8,8 +8,7 @@ import pytest
 
 from stub_server.operations.control import sandbox_clock
 
-from ..support.make import make_order, make_plan
-from .steps import done
+from ..support.make import done, make_order, make_plan
 
 
 def test_the_answer_counts_and_shows_the_first_of_each_kind(

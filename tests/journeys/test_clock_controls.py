@@ -3,7 +3,8 @@
 import httpx2
 import pytest
 
-from .steps import done, refused
+from ..support.make import done
+from .steps import refused
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import httpx2
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from ..support.make import Json, created, make_order
+from ..support.make import Json, created, done, make_order
 from ..support.receiver import Receiver
 from .hooks import CREATED, Hook, advance, drain, event, only, verified
-from .steps import done, refused
+from .steps import refused
 
 
 def shown_rule(control: httpx2.Client, fault: Json) -> Json:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ..support.make import Json, make_plan
+from ..support.make import Json, done, make_plan
 from .members import buyer, order
 from .stage import DAY, Stage
-from .steps import done, refused
+from .steps import refused
 
 
 def dispute(stage: Stage, ident: str, **body: object) -> Json:

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 
-from ..support.make import Json, Maker, created
-from .steps import done
+from ..support.make import Json, Maker, created, done
 
 
 def feed(control: httpx2.Client, **query: object) -> Json:

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 
 from ..support.contract import document, schemas, violations
-from ..support.make import Json, created, make_customer, make_order
+from ..support.make import Json, created, done, make_customer, make_order
 from ..support.refusal import says
-from .steps import done, refused
+from .steps import refused
 
 TYPES = tuple(document().events)
 Raise = Callable[..., Json]

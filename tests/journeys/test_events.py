@@ -11,10 +11,9 @@ import pytest
 from ..support.contract import document
 from ..support.estate import Estate
 from ..support.live import Live
-from ..support.make import Json, make_order, make_plan
+from ..support.make import Json, done, list_of, make_order, make_plan
 from ..support.requests import LAST, OPERATIONS, ask
 from .stage import Stage, staged
-from .steps import done
 
 CATALOGUE = document().events
 BESIDE = ("type", "timestamp", "id", "api_version", "environment", "merchant_id", "data")
@@ -51,7 +50,7 @@ def faults(payload: Json) -> list[str]:
 
 def log(shop: Estate | Stage, **query: str) -> list[Json]:
     """Events, newest first."""
-    return done(shop.control.get("/events", params={"limit": "100"} | query))["events"]
+    return list_of(done(shop.control.get("/events", params={"limit": "100"} | query)), "events")
 
 
 @pytest.mark.parametrize("type_", CATALOGUE)

@@ -14,6 +14,7 @@ import pytest
 
 from stub_server.domain.brcode import encode
 from stub_server.server import server
+from stub_server.server.explain import attempt
 from stub_server.server.explain.explaining import Explainer
 from stub_server.server.layers.validation import WIDEST
 
@@ -21,12 +22,11 @@ from ..conftest import Serve
 from ..support.estate import Estate
 from ..support.explained import explanation, nearest_succeeds, pasted
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, customer_body, make_project
+from ..support.make import Json, customer_body, done, make_project, order_body
 from ..support.refusal import says
 from ..support.refusals.credentials import one_scope_short
 from ..support.requests import JSON, OPERATIONS, UNKNOWN
 from .hooks import clients
-from .steps import done
 
 ORDER = OPERATIONS["createPixOrder"]
 CUSTOMERS = "/v2/customers"
@@ -321,6 +321,24 @@ def test_a_wide_body_is_explained_without_a_nearest_request(shop: Estate, wide: 
     answer = shop.api.post(CUSTOMERS, json={"name": "", "metadata": wide})
     found = explanation(shop.control, answer)
     assert ("contract", None, 1) == (found["kind"], found["nearest"], len(answer.json()["details"]))
+
+
+@pytest.mark.promise("explanations")
+def test_what_makes_many_jobs_due_is_explained_without_a_nearest_request(
+    shop: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each subscription of a project resumes when that is activated, and a project may have any
+    number of them.
+    """
+    done(
+        shop.api.patch(f"/v2/projects/{shop.ids['projectId']}/status", json={"status": "suspended"})
+    )
+    body = order_body(shop.ids["projectId"], shop.ids["planId"])
+    refusal = shop.api.post("/v2/orders", json=body)
+    assert explanation(shop.control, refusal)["nearest"] is not None
+    monkeypatch.setattr(attempt, "MOST_JOBS", 1)
+    refusal = shop.api.post("/v2/orders", json=body)
+    assert explanation(shop.control, refusal)["nearest"] is None
 
 
 @pytest.mark.promise("waiting-requests")

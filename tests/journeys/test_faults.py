@@ -17,8 +17,8 @@ from ..conftest import Serve
 from ..support import make
 from ..support.contract import document
 from ..support.live import NO_TLS
-from ..support.make import Json, created, customer_body
-from .steps import UNKNOWN, done, refused
+from ..support.make import Json, created, customer_body, done
+from .steps import UNKNOWN, refused
 
 
 def new_rule(sandbox: Sandbox, then: Json | None = None, **rest: Any) -> Json:

@@ -20,7 +20,7 @@ from stub_server.testing import Sandbox, Server
 from ..conftest import Serve
 from ..support.files import HEADERS, changed, exported, imported, lines
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, customer_body, order_body
+from ..support.make import Json, created, customer_body, done, order_body
 from ..support.receiver import Receiver
 from ..support.refusal import says
 from .hooks import CREATED
@@ -304,7 +304,9 @@ def error_of_an_event(side: Sandbox, webhook: str) -> str | None:
     created(side.api.post("/v2/customers", json=customer_body()))
     assert 200 == side.control.post("/webhooks/drain", json={"held": True}).status_code
     log, *_ = side.api.get("/v2/webhooks/logs", params={"webhookId": webhook}).json()["logs"]
-    return side.api.get(f"/v2/webhooks/logs/{log['id']}").json()["log"]["attempts"][-1]["error"]
+    whole = done(side.api.get(f"/v2/webhooks/logs/{log['id']}"))["log"]
+    error: str | None = whole["attempts"][-1]["error"]
+    return error
 
 
 @pytest.fixture

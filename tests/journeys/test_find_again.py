@@ -5,10 +5,9 @@ Each filter, range and sort order is held to a reading of all records in `tests/
 
 import httpx2
 
-from ..support.make import make_order, make_plan
+from ..support.make import done, make_order, make_plan
 from .members import member
 from .stage import Stage
-from .steps import done
 
 
 def test_of_several_entries_of_metadata_all_are_there(api: httpx2.Client) -> None:

@@ -5,8 +5,7 @@ by explanations.
 import httpx2
 import pytest
 
-from ..support.make import Json, customer_body
-from .steps import done
+from ..support.make import Json, customer_body, done
 
 
 @pytest.mark.parametrize(

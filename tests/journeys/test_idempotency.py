@@ -11,10 +11,10 @@ import pytest
 
 from ..support.estate import ASSIGNABLE, Estate
 from ..support.live import NO_TLS
-from ..support.make import Json, customer_body, make_customer, make_project
+from ..support.make import Json, customer_body, done, make_customer, make_project, typed
 from ..support.requests import OPERATIONS, body_of, path_of
 from .stage import DAY, Stage
-from .steps import done, refused
+from .steps import refused
 
 POSTS = [o.id for o in OPERATIONS.values() if o.method == "POST"]
 PARALLEL = 20
@@ -27,7 +27,7 @@ def under(key: str) -> dict[str, str]:
 
 def events(shop: Estate) -> int:
     """How many events the merchant's sandbox has raised."""
-    return done(shop.control.get("/events"))["pagination"]["total"]
+    return typed(int, done(shop.control.get("/events"))["pagination"]["total"])
 
 
 @pytest.mark.parametrize("operation", POSTS)

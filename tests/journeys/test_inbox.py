@@ -11,7 +11,7 @@ from standardwebhooks.webhooks import Webhook
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, NOW, Live
-from ..support.make import Json, created
+from ..support.make import Json, created, done, list_of, object_of
 from ..support.receiver import Received
 from .hooks import WEBHOOKS, sent, verified
 from .steps import refused
@@ -32,14 +32,12 @@ def webhook(api: httpx2.Client, address: str) -> Json:
         "is_active": False,
         "headers": [{"name": "X-Loja", "value": "matriz"}],
     }
-    return created(api.post(WEBHOOKS, json=body))["webhook"]
+    return object_of(created(api.post(WEBHOOKS, json=body)), "webhook")
 
 
 def arrived(control: httpx2.Client, name: str = "shop", **query: Any) -> list[Json]:
     """The messages that match, newest first."""
-    response = control.get(f"/inbox/{name}", params=query)
-    assert response.status_code == 200, response.text
-    return response.json()["messages"]
+    return list_of(done(control.get(f"/inbox/{name}", params=query)), "messages")
 
 
 def posted(address: str, body: bytes = b"{}", **headers: str) -> httpx2.Response:

@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from ..support.estate import Estate
-from .steps import done, refused
+from ..support.make import done
+from .steps import refused
 
 CLERK = ("api_keys:write", "api_keys:read", "orders:read")
 HELD: dict[str, Any] = {

@@ -1,8 +1,7 @@
 """API keys with an end in the past. When a key ends otherwise is held to the model."""
 
-from ..support.make import Json, created
+from ..support.make import Json, created, done
 from .stage import DAY, Stage
-from .steps import done
 
 
 def shown(stage: Stage, key: Json) -> bool:

@@ -6,9 +6,10 @@ import pytest
 
 from ..conftest import Serve
 from ..support.contract import document
-from ..support.make import Json, card_body, created, make_plan, order_body
-from .stage import Stage, by_code, staged
-from .steps import archive, done
+from ..support.make import Json, card_body, created, done, make_plan, order_body, typed
+from .members import at, days, move
+from .stage import DAY, Stage, by_code, staged
+from .steps import archive, refused
 
 ORDER = document().lifecycles["Order"]
 AUTOPAY = 60
@@ -31,7 +32,7 @@ def renewal(stage: Stage) -> tuple[Json, Json]:
 
 def newest(stage: Stage, query: Json) -> str:
     """The newest order that matches."""
-    return done(stage.api.get("/v2/orders", params=query))["orders"][0]["id"]
+    return typed(str, done(stage.api.get("/v2/orders", params=query))["orders"][0]["id"])
 
 
 def by_renewal(stage: Stage) -> str:
@@ -50,7 +51,7 @@ def by_create_order(stage: Stage, email: str = "ana@example.com", path: str = "/
     plan = make_plan(stage.api)
     buyer = {"name": "Ana", "email": email, "document": "34712695846"}
     body = order_body(plan["projectId"], plan["id"], customer=buyer)
-    return created(stage.api.post(path, json=body))["id"]
+    return typed(str, created(stage.api.post(path, json=body))["id"])
 
 
 def failing(path: str) -> Callable[[Stage], str]:
@@ -81,12 +82,18 @@ def clock_to_its_end(stage: Stage) -> str:
     return str(order["id"])
 
 
-def paid_late(stage: Stage) -> str:
-    """A boleto that its bank took after the last day."""
+def boleto_order(stage: Stage, verb: str) -> str:
+    """An order by boleto to which something has been done."""
     plan = make_plan(stage.api, payment_methods=["boleto"])
     body = order_body(plan["projectId"], plan["id"], paymentMethod="boleto")
     ident = str(created(stage.api.post("/v2/orders", json=body))["id"])
-    stage.drive("orders", ident, "expire")
+    stage.drive("orders", ident, verb)
+    return ident
+
+
+def paid_late(stage: Stage) -> str:
+    """A boleto that its bank took after the last day."""
+    ident = boleto_order(stage, "expire")
     stage.drive("orders", ident, "pay", late=True)
     return ident
 
@@ -283,6 +290,28 @@ OTHERS = [
     if ORDER.find(state, to) is None or (state != to and verb not in ORDER.controls(state))
 ]
 OTHERS.append(("expired", "pay"))  # of a PIX order; only a boleto is paid late
+
+
+def test_only_a_boleto_that_expired_is_paid_late(stage: Stage) -> None:
+    def refusal(ident: str, **body: object) -> str:
+        answer = stage.control.post(f"/orders/{ident}/pay", json=body)
+        refused(answer, 409, "order_not_payable")
+        return typed(str, answer.json()["message"])
+
+    refusal(boleto_order(stage, "cancel"), late=True)
+    assert '{"late": true}' in refusal(boleto_order(stage, "expire"))
+    assert "late" not in refusal(stage.order("expired")["id"])
+
+
+def test_an_open_renewal_order_is_postponed_with_its_subscription(stage: Stage) -> None:
+    held, ident = bill(stage)
+    before = stage.get_order(ident)["last_transaction"]
+    move(stage, held, "suspend")
+    stage.advance(3 * DAY)
+    move(stage, held, "activate")
+    stage.advance(1)
+    after = stage.get_order(ident)["last_transaction"]
+    assert days(3) == at(after["expires_at"]) - at(before["expires_at"])
 
 
 @pytest.mark.parametrize("state", ORDER.states)

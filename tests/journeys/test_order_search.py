@@ -6,8 +6,7 @@ What it finds is held to a reading of all orders in `tests/lists`.
 import httpx2
 import pytest
 
-from ..support.make import make_order
-from .steps import done
+from ..support.make import done, make_order
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import httpx2
 import pytest
 
 from ..support.live import NOW
-from ..support.make import Json
+from ..support.make import Json, done, object_of
 from ..support.receiver import Receiver
 from .hooks import CREATED, LOGS, WEBHOOKS, Hook, advance, drain, event, logs
-from .steps import done
 
 EVENTS = 4
 
@@ -37,7 +36,7 @@ def waiting(control: httpx2.Client) -> Json:
     """How things stand when nothing is due."""
     drained = drain(control)
     assert drained["complete"]
-    return drained["deliveries"]
+    return object_of(drained, "deliveries")
 
 
 def test_later_events_wait_for_one_that_is_tried_again(

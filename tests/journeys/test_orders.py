@@ -8,10 +8,9 @@ import pytest
 from stub_server.domain import boleto
 
 from ..support.contract import document
-from ..support.make import Json, make_customer, make_plan, order_body
+from ..support.make import Json, done, make_customer, make_plan, order_body
 from .members import METHODS, buyer, order, plan_of, waiting
 from .stage import Stage
-from .steps import done
 
 KNOWN = document().schema("Order")["properties"]["last_transaction"]["properties"]
 

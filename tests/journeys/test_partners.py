@@ -11,6 +11,7 @@ import pytest
 from ..support.make import (
     Json,
     created,
+    done,
     fresh_cpf,
     make_customer,
     make_order,
@@ -19,7 +20,7 @@ from ..support.make import (
     order_body,
 )
 from .stage import Stage
-from .steps import done, refused, restricted_key
+from .steps import refused, restricted_key
 
 SCOPES = (
     *("customers:read", "customers:write", "orders:read", "orders:write"),

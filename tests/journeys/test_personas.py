@@ -4,9 +4,9 @@ import httpx2
 import pytest
 
 from ..support.contract import document as contract
-from ..support.make import Json, created, fresh_cpf, make_plan, make_project
+from ..support.make import Json, created, done, fresh_cpf, make_plan, make_project
 from ..support.worlds import FIXTURES
-from .steps import UNKNOWN, done, refused
+from .steps import UNKNOWN, refused
 
 NAMES = sorted(path.stem for path in (FIXTURES / "personas").glob("*.yaml"))
 STATES: dict[str, tuple[list[str], str]] = {

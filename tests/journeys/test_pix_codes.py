@@ -4,9 +4,9 @@ import pytest
 
 from stub_server.domain.brcode import crc16
 
-from ..support.make import Json
+from ..support.make import Json, done
 from .stage import Stage
-from .steps import done, refused
+from .steps import refused
 
 
 def code_of(order: Json) -> str:

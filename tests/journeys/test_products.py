@@ -3,10 +3,9 @@
 import httpx2
 import pytest
 
-from ..support.make import Maker
+from ..support.make import Maker, done, typed
 from .steps import (
     UNKNOWN,
-    done,
     get_product,
     make_product,
     names,
@@ -19,7 +18,7 @@ from .steps import (
 @pytest.fixture
 def project_id(make_project: Maker) -> str:
     """An active project."""
-    return make_project()["id"]
+    return typed(str, make_project()["id"])
 
 
 class TestCreating:
@@ -106,3 +105,12 @@ def test_a_key_of_another_project_does_not_open_a_product(
             own["id"]
         ]
         assert names(client, "products", planId=plan["id"]) == []
+
+
+def test_a_product_that_does_not_exist_is_named_alike_by_every_operation(
+    api: httpx2.Client,
+) -> None:
+    path = "/v2/products/00000000-0000-4000-8000-000000000000"
+    answers = api.get(path), api.put(path, json={"name": "Outro"}), api.delete(path)
+    assert 1 == len({answer.json()["message"] for answer in answers})
+    assert {404} == {answer.status_code for answer in answers}

@@ -6,9 +6,9 @@ import httpx2
 import pytest
 
 from ..support.contract import document
-from ..support.make import Json, created, make_project
+from ..support.make import Json, created, done, make_project
 from .stage import Stage
-from .steps import done, events_of, refused
+from .steps import events_of, refused
 
 PROJECT = document().lifecycles["Project"]
 KEY = document().lifecycles["ApiKey"]

@@ -2,16 +2,17 @@
 
 import httpx2
 
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, done, list_of
 from .past import rewind
-from .steps import done
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
 def history(control: httpx2.Client, resource: str, ident: str, **query: str) -> list[Json]:
     """The versions of a record, newest first."""
-    return done(control.get(f"/records/{resource}/{ident}/history", params=query))["versions"]
+    return list_of(
+        done(control.get(f"/records/{resource}/{ident}/history", params=query)), "versions"
+    )
 
 
 def test_a_record_has_a_version_for_each_step_that_changed_it(

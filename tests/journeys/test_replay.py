@@ -228,6 +228,14 @@ def test_answers_that_fault_rules_made_are_left_aside(
     ), replayed.told["diffs"]
 
 
+def test_the_deletion_of_a_snapshot_is_left_aside(control: httpx2.Client, file: Path) -> None:
+    """A recording has no snapshots, be they earlier ones or of its own requests."""
+    created(control.post("/snapshots", json={"name": "own"}))
+    assert 204 == control.delete("/snapshots/own").status_code
+    replayed = Replayed(recorded(control, file))
+    assert (0, {"snapshots": 1}) == (replayed.code, replayed.told["aside_by_reason"])
+
+
 def test_what_waits_for_receivers_is_left_aside(
     api: httpx2.Client, control: httpx2.Client, receiver: Receiver, make_customer: Maker, file: Path
 ) -> None:

@@ -13,8 +13,8 @@ from stub_server.testing import Sandbox
 
 from ..support.explained import pasted
 from ..support.live import NO_TLS, NOW, Live
-from ..support.make import Json, customer_body
-from .steps import done, refused
+from ..support.make import Json, customer_body, done
+from .steps import refused
 
 
 def kept(sandbox: Sandbox, answer: httpx2.Response) -> Json:

@@ -15,12 +15,12 @@ from stub_server.core.clock import iso, parse_iso
 from ..conftest import Serve
 from ..support.files import exported, imported
 from ..support.live import NO_TLS
-from ..support.make import HELD, Json, Maker, created, customer_body, order_body
+from ..support.make import HELD, Json, Maker, created, customer_body, done, order_body
 from ..support.receiver import Receiver
 from ..support.refusal import says
 from .hooks import CREATED, Hook, clients, drain, event, logs
 from .past import everything, rewind, step_of
-from .steps import done, refused
+from .steps import refused
 
 
 def clock_of(control: httpx2.Client) -> Json:
@@ -43,6 +43,8 @@ def test_everything_reads_as_it_did_after_the_step(
     clock = clock_of(control)
     done(control.post(f"/orders/{order['id']}/pay"))
     done(control.post("/clock/advance", json={"days": 40}))
+    key = done(control.get("/credentials"))["private_key"]
+    done(api.get("/v2/customers", headers={"Authorization": f"Bearer {key}"}))  # which is noted
     make_customer()
     after = everything(api, control)
     newest = step_of(control)

@@ -10,8 +10,8 @@ from stub_server.domain.cpf import cpf_with_check_digits
 
 from ..support.files import exported, imported
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, created, customer_body, make_plan, order_body
-from .steps import done, refused
+from ..support.make import Json, created, customer_body, done, make_plan, order_body
+from .steps import refused
 
 STARTED = {
     "autopay": None, "check_digits": True, "webhook_schedule": "standard", "unknown_query": "warn",

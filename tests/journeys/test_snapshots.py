@@ -9,21 +9,21 @@ from stub_server.storage.state import MOST_SNAPSHOTS
 from ..conftest import Serve
 from ..support.files import exported, lines
 from ..support.live import NO_TLS
-from ..support.make import Json, Maker, created, customer_body
+from ..support.make import Json, Maker, created, customer_body, done, object_of
 from ..support.refusal import says
 from .hooks import clients
 from .past import everything, rewind, step_of
-from .steps import done, refused
+from .steps import refused
 
 
 def snapshot(control: httpx2.Client, name: str = "clean", **more: object) -> Json:
     """A new one."""
-    return created(control.post("/snapshots", json={"name": name, **more}))["snapshot"]
+    return object_of(created(control.post("/snapshots", json={"name": name, **more})), "snapshot")
 
 
 def restore(control: httpx2.Client, name: str = "clean") -> Json:
     """Have the sandbox be as it was then."""
-    return done(control.post(f"/snapshots/{name}/restore"))["sandbox"]
+    return object_of(done(control.post(f"/snapshots/{name}/restore")), "sandbox")
 
 
 def test_everything_reads_as_it_did_when_the_snapshot_was_made(

@@ -5,8 +5,16 @@ documents, postal codes.
 import httpx2
 import pytest
 
-from ..support.make import created, customer_body, fresh_cpf, make_order, make_plan, make_project
-from .steps import done, refused
+from ..support.make import (
+    created,
+    customer_body,
+    done,
+    fresh_cpf,
+    make_order,
+    make_plan,
+    make_project,
+)
+from .steps import refused
 
 NFD = "Programac\u0327a\u0303o"  # "Programação" in its decomposed form
 

@@ -2,8 +2,7 @@
 
 import httpx2
 
-from ..support.make import Json, Maker
-from .steps import done
+from ..support.make import Json, Maker, done, list_of
 
 
 def test_a_step_names_its_cause_what_it_changed_and_what_it_raised(
@@ -51,7 +50,7 @@ def test_steps_are_found_by_table_resource_cause_and_number(
 
     def found(**query: object) -> list[Json]:
         asked = {name: str(value) for name, value in query.items()}
-        return done(control.get("/steps", params={"limit": "100"} | asked))["steps"]
+        return list_of(done(control.get("/steps", params={"limit": "100"} | asked)), "steps")
 
     every = found()
     assert len(every) < 100

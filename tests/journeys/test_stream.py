@@ -21,9 +21,9 @@ from stub_server.testing import Sandbox
 
 from ..conftest import Serve
 from ..support.live import FROZEN, NO_TLS, Live, running
-from ..support.make import created
+from ..support.make import created, done
 from ..support.wire import connect
-from .steps import done, refused
+from .steps import refused
 
 Message = tuple[str, str, Any]
 

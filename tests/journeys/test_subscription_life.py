@@ -10,6 +10,7 @@ from ..support.files import exported, lines
 from .members import at, days, move
 from .roads import AUTOPAY, LATE, ROADS, renewed_late_by_clock
 from .stage import DAY, Stage, staged
+from .steps import refused
 
 LIFE = document().lifecycles["Subscription"]
 
@@ -86,3 +87,21 @@ def test_a_job_of_a_subscription_has_one_timer_however_often_it_is_set(stage: St
         stage.advance(1)
     assert before == timers()
     assert ["subscription.end", "subscription.renew"] == before
+
+
+def test_a_subscription_that_is_canceled_cannot_be_canceled_or_resumed_again(stage: Stage) -> None:
+    ident = stage.subscription("canceled")["id"]
+    stage.drive("subscriptions", ident, "cancel", at_period_end=True)
+    after = stage.get_subscription(ident)
+    assert ("canceled", False) == (after["status"], after["cancel_at_period_end"])
+    refusal = stage.control.post(f"/subscriptions/{ident}/resume")
+    refused(refusal, 409, "invalid_state_transition")
+    assert "path" == refusal.json()["details"][0]["in"]
+
+
+def test_what_has_ended_is_canceled_neither_now_nor_later(stage: Stage) -> None:
+    path = f"/subscriptions/{stage.subscription('expired')['id']}/cancel"
+    answers = [stage.control.post(path, json={"at_period_end": later}) for later in (False, True)]
+    for answer in answers:
+        refused(answer, 409, "invalid_state_transition")
+    assert 1 == len({answer.json()["message"] for answer in answers})

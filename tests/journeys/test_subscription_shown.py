@@ -1,8 +1,8 @@
 """What a subscription shows: customer and plan as they are now."""
 
+from ..support.make import done
 from .members import bill_of, member, plan_of
 from .stage import DAY, Stage
-from .steps import done
 
 NOW = {
     "name": "Marina Duarte Lima",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ..support.make import Json, make_customer, make_plan
+from ..support.make import Json, done, make_customer, make_plan
 from .stage import Stage
-from .steps import done, make_product
+from .steps import make_product
 
 MINUTE = 60.0
 CHANGES = {

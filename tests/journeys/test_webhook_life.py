@@ -8,10 +8,9 @@ import httpx2
 import pytest
 
 from ..support.contract import document
-from ..support.make import Json, make_customer
+from ..support.make import Json, done, list_of, make_customer, object_of
 from ..support.receiver import Received, Receiver, receiving
 from .stage import Stage
-from .steps import done
 
 HOOK = document().lifecycles["Webhook"]
 LOG = document().lifecycles["WebhookLogEntry"]
@@ -26,7 +25,7 @@ def target() -> Iterator[Receiver]:
 
 def try_out(stage: Stage, webhook: Json) -> Json:
     """The delivery of a test."""
-    return done(stage.api.post(f"/v2/webhooks/{webhook['id']}/test"))["log"]
+    return object_of(done(stage.api.post(f"/v2/webhooks/{webhook['id']}/test")), "log")
 
 
 def retry(stage: Stage, log: Json) -> httpx2.Response:
@@ -101,7 +100,7 @@ def opened(stage: Stage, webhook: Json) -> Json:
 def deliveries(stage: Stage, webhook: Json, most: int) -> list[Json]:
     """The newest deliveries of new customers to a webhook."""
     query: dict[str, str | int] = {"event_type": "customer.created", "limit": most}
-    return done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs", params=query))["logs"]
+    return list_of(done(stage.api.get(f"/v2/webhooks/{webhook['id']}/logs", params=query)), "logs")
 
 
 def automatic(before: int | None, after: int) -> Callable[[Stage, Receiver], Json]:

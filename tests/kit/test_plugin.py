@@ -14,7 +14,7 @@ from ..support import forked
 from ..support.ends import answers, within
 from ..support.install import needed
 from ..support.live import NO_TLS, Live
-from ..support.make import Json
+from ..support.make import Json, done, list_of
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 # Plugins of this environment that no test here is about take half of the time that pytest does.
@@ -299,4 +299,5 @@ def test_a_running_server_is_used_and_left_as_it_was(
 def _sandboxes(live: Live) -> list[Json]:
     import httpx2
 
-    return httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS).json()["sandboxes"]
+    response = httpx2.get(f"{live.url}/_sandbox/sandboxes?limit=100", verify=NO_TLS)
+    return list_of(done(response), "sandboxes")

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from ..journeys.steps import done
+from ..support.make import done, typed
 from .filters import Json
 from .oracle import SHAPING, Query, answer, is_empty, is_range
 
@@ -166,4 +166,4 @@ class Reader:
         """Hold one answer to the reading of all records; answers how many of them it takes in."""
         expected = answer(operation, self.records(operation), query)
         assert expected == self.told(operation, query)
-        return expected["pagination"]["total"]
+        return typed(int, expected["pagination"]["total"])

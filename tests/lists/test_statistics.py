@@ -10,7 +10,7 @@ import pytest
 
 from stub_server.testing import Server
 
-from ..journeys.steps import done
+from ..support.make import done, object_of
 from .figures import (
     ALWAYS,
     TOP,
@@ -35,7 +35,9 @@ def stats(reader: Reader, project: str, period: Period = ALWAYS) -> Json:
     params = {
         name: end for name, end in zip(("from", "to"), period, strict=True) if end is not None
     }
-    return done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"]["stats"]
+    return object_of(
+        done(reader.api.get(f"/v2/projects/{project}/stats", params=params))["data"], "stats"
+    )
 
 
 def periods(reader: Reader, project: str) -> Iterator[Period]:
@@ -126,3 +128,14 @@ def test_each_refund_of_an_order_counts_from_its_own_instant_on(sandbox_server: 
         answers = [sandbox.api.get(path, params={"from": instant}) for instant in instants]
     told = [done(answer)["data"]["stats"]["revenue"]["refunded"] for answer in answers]
     assert [7, 6, 4] == told
+
+
+def test_a_renewal_is_no_checkout(sandbox_server: Server) -> None:
+    with sandbox_server.sandbox(scenario="empty") as sandbox:
+        begun = sandbox.control.get("/clock").json()["now"]
+        held = sandbox.subscription(sandbox.pay(sandbox.order()))
+        done(sandbox.control.post(f"/subscriptions/{held['id']}/renew"))
+        done(sandbox.control.post(f"/orders/{sandbox.order()['id']}/cancel"))
+        path = f"/v2/projects/{sandbox.sample['projectId']}/stats"
+        answers = [sandbox.api.get(path, params=query) for query in ({}, {"from": begun})]
+    assert [0.5, 0.5] == [done(each)["data"]["stats"]["conversion_rate"] for each in answers]

@@ -7,7 +7,15 @@ from typing import Any
 
 import httpx2
 
-from ..support.make import Json, created, customer_body, fresh_cpf, make_order, make_plan
+from ..support.make import (
+    Json,
+    created,
+    customer_body,
+    done,
+    fresh_cpf,
+    make_order,
+    make_plan,
+)
 
 NOWHERE = "http://127.0.0.1:9/hook"
 ROUNDS = 3
@@ -38,11 +46,7 @@ class Builder:
         """All rounds, and the time after each."""
         for number in range(ROUNDS):
             self._round(number)
-            self._done(self._control.post("/clock/advance", json={"seconds": 91.007}))
-
-    def _done(self, response: httpx2.Response) -> Json:
-        assert response.status_code == 200, response.text
-        return response.json()
+            done(self._control.post("/clock/advance", json={"seconds": 91.007}))
 
     def _post(self, path: str, **body: Any) -> Json:
         return created(self._api.post(path, json=body))
@@ -61,7 +65,7 @@ class Builder:
         self._moves(projects)
         self._fail(busy)
         # What still waits for a webhook is canceled when it is switched off.
-        self._done(self._api.put(f"/v2/webhooks/{closing}", json={"is_active": False}))
+        done(self._api.put(f"/v2/webhooks/{closing}", json={"is_active": False}))
 
     def _project(self, number: int, status: str, visibility: str) -> Json:
         # Names that differ in accents alone are different names, and the same to a search and a
@@ -82,7 +86,7 @@ class Builder:
         for project in projects:
             if project["to"] in ("suspended", "archived"):
                 path = f"/v2/projects/{project['id']}/status"
-                self._done(self._api.patch(path, json={"status": project["to"]}))
+                done(self._api.patch(path, json={"status": project["to"]}))
 
     def _plans(self, project: str) -> list[Json]:
         methods = {"payment_methods": list(_METHODS)}
@@ -139,16 +143,16 @@ class Builder:
                 "/api-keys", name=name, scopes=["orders:read"], description=f"Nº {number}"
             )["api_key"]
             if number == 1:
-                self._done(self._api.put(f"/api-keys/{key['id']}", json={"is_active": False}))
+                done(self._api.put(f"/api-keys/{key['id']}", json={"is_active": False}))
 
     def _fail(self, webhook: str) -> None:
         """Some deliveries of a webhook are repeated where nobody listens."""
         path = f"/v2/webhooks/{webhook}"
-        url = self._done(self._api.get(path))["webhook"]["url"]
-        self._done(self._api.put(path, json={"url": f"{NOWHERE}/{webhook}"}))
-        for log in self._done(self._api.get(f"{path}/logs", params={"limit": 5}))["logs"]:
-            self._done(self._api.post(f"/v2/webhooks/logs/{log['id']}/retry"))
-        self._done(self._api.put(path, json={"url": url}))
+        url = done(self._api.get(path))["webhook"]["url"]
+        done(self._api.put(path, json={"url": f"{NOWHERE}/{webhook}"}))
+        for log in done(self._api.get(f"{path}/logs", params={"limit": 5}))["logs"]:
+            done(self._api.post(f"/v2/webhooks/logs/{log['id']}/retry"))
+        done(self._api.put(path, json={"url": url}))
 
     def _webhooks(self, number: int, project: str) -> list[str]:
         """One attempt each: delivered at the sink, failed where nobody listens, which is the last
@@ -164,7 +168,7 @@ class Builder:
         for place, (url, events, more) in enumerate(asked):
             body = {"url": f"{url}/lists/{number}/{place}", "events": events, **more}
             made.append(self._post("/v2/webhooks", **body)["webhook"]["id"])
-            self._done(self._api.post(f"/v2/webhooks/{made[-1]}/test"))
+            done(self._api.post(f"/v2/webhooks/{made[-1]}/test"))
         return made
 
     def _orders(self, plans: list[Json]) -> None:
@@ -197,4 +201,4 @@ class Builder:
             ):
                 # Every other refund gives back a part alone.
                 part = {"amount": 0.5} if verb == "refund" and number % 2 else None
-                self._done(self._control.post(f"/orders/{order['id']}/{verb}", json=part))
+                done(self._control.post(f"/orders/{order['id']}/{verb}", json=part))

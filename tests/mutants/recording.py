@@ -1,4 +1,4 @@
-"""Which tests execute which lines of the rooms: one run of all tests, or of the short run, with
+"""Which tests execute which lines of the modules with defects: one run of all tests, or of the short run, with
 coverage listening.
 
 This module is the plugin of that run (`-p tests.mutants.recording`) and reads what it has written.
@@ -19,8 +19,8 @@ import pytest
 from coverage import Coverage, CoverageData
 
 from .changes import Mutant
+from .planted import find
 
-ROOMS = ("engine", "domain", "operations")
 _SECONDS = "seconds.json"
 
 
@@ -28,8 +28,8 @@ class Recorder:
     """In each process of a run: coverage's context is the test that runs."""
 
     def __init__(self, root: Path) -> None:
-        include = [f"{root}/stub_server/{room}/*" for room in ROOMS]
-        files = [file for room in ROOMS for file in (root / "stub_server" / room).rglob("*.py")]
+        planted, _ = find(root / "stub_server")
+        files = [root / "stub_server" / name for name in {each.mutant.module for each in planted}]
         # Imported now, or the first test would execute what an import does.
         modules = [
             import_module(".".join(file.relative_to(root).with_suffix("").parts)) for file in files
@@ -41,7 +41,10 @@ class Recorder:
             if hasattr(part, "cache_clear")
         ]
         self._coverage = Coverage(
-            str(root / ".coverage"), data_suffix=True, include=include, config_file=False
+            str(root / ".coverage"),
+            data_suffix=True,
+            include=[str(file) for file in files],
+            config_file=False,
         )
         self._coverage.start()
 

@@ -241,10 +241,15 @@ def test_the_holder_sees_the_address_of_the_client(pair: Pair) -> None:
     assert [200, 403] == statuses
 
 
-def test_health_is_the_server_s_own(pair: Pair) -> None:
+def test_health_and_metrics_are_the_server_s_own(pair: Pair) -> None:
     """Another server may have the default sandbox."""
+    begun = set()
     for process in (pair.holder, pair.other):
         assert 200 == httpx2.get(f"{process.url}/_sandbox/health", verify=NO_TLS).status_code
+        with process.control() as control:
+            text = control.get(f"{process.url}/_sandbox/metrics").text
+        begun |= {line for line in text.splitlines() if line.startswith("process_start_time")}
+    assert 2 == len(begun)
 
 
 def test_a_sandbox_is_found_by_a_request_that_names_another_one(pair: Pair) -> None:

@@ -9,7 +9,7 @@ import orjson
 import pytest
 import yaml
 
-from ..support.make import Json
+from ..support.make import Json, list_of, typed
 from ..support.overlays import overlay, updated
 from ..support.processes import ROOT, Process
 from ..support.recordings import Replayed
@@ -60,12 +60,12 @@ def of(root: Path, *flags: str) -> Process:
 
 def customers(api: httpx2.Client, **headers: str) -> list[Json]:
     """The customers as they are, or were."""
-    return done(api.get("/v2/customers", headers=headers))["customers"]
+    return list_of(done(api.get("/v2/customers", headers=headers)), "customers")
 
 
 def was_then() -> Json:
     """What was answered when it was written."""
-    return orjson.loads((written() / "answers.json").read_bytes())
+    return typed(dict, orjson.loads((written() / "answers.json").read_bytes()))
 
 
 @pytest.mark.parametrize("what", some(1, ["store", "export", "no-secrets"]))

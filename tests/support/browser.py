@@ -19,6 +19,7 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from .live import NO_TLS
+from .make import object_of
 
 _FLAGS = (
     "--headless",
@@ -62,7 +63,7 @@ class Page:
                 if "navigated" in message.get("error", {}).get("message", ""):
                     raise Left(message)
                 assert "error" not in message, message
-                return message["result"]
+                return object_of(message, "result")
 
     def go(self, url: str) -> None:
         """Open an address and wait until its documents and scripts are there."""

@@ -6,7 +6,7 @@ from click.testing import CliRunner, Result
 
 from stub_server.cli.command import main
 
-from .make import Json
+from .make import Json, typed
 from .remembered import remembering
 
 
@@ -25,4 +25,4 @@ def done(*args: str) -> str:
 
 def asked(*args: str) -> Json:
     """The same as JSON."""
-    return json.loads(done(*args, "--json"))
+    return typed(dict, json.loads(done(*args, "--json")))

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from .make import Json
+from .make import Json, done, object_of
 
 BEFORE_A_SANDBOX = ("host_not_allowed", "delivery_not_allowed", "sandbox_not_found")
 """Codes of requests that are refused before a sandbox is chosen: the default one's
@@ -22,11 +22,9 @@ ENDED = {"is_active": (False,), "status": ("inactive", "archived", "suspended")}
 
 def explanation(control: httpx2.Client, refusal: httpx2.Response) -> Json:
     """The explanation of a refused request."""
-    answer = control.get(f"/requests/{refusal.headers['x-request-id']}")
-    assert answer.status_code == 200, answer.text
-    found = answer.json()["request"]["explanation"]
-    assert found is not None, refusal.text
-    return dict(found)
+    request = done(control.get(f"/requests/{refusal.headers['x-request-id']}"))["request"]
+    assert request["explanation"] is not None, refusal.text
+    return object_of(request, "explanation")
 
 
 def pasted(command: str, folder: Path, **environment: str) -> list[int]:

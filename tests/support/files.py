@@ -9,6 +9,8 @@ import orjson
 
 from stub_server.storage.package import MEDIA
 
+from .make import done, object_of
+
 Line = tuple[str, Any]
 HEADERS = {"Content-Type": MEDIA}
 
@@ -26,8 +28,7 @@ def imported(control: httpx2.Client, file: bytes, **query: object) -> dict[str, 
     """The sandbox after a file was put in its place."""
     params = {name: str(value).lower() for name, value in query.items()}
     response = control.post("/import", content=file, headers=HEADERS, params=params)
-    assert response.status_code == 200, response.text
-    return response.json()["sandbox"]
+    return object_of(done(response), "sandbox")
 
 
 def lines(file: bytes) -> list[Line]:

@@ -1,13 +1,14 @@
-"""Records made over HTTP, believable and different from each other."""
+"""Records made over HTTP, believable and different from each other; and what answers have."""
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
 from stub_server.domain.cpf import cpf_with_check_digits
 
+T = TypeVar("T")
 Json = dict[str, Any]
 HELD = {"held": True, "wait_seconds": 0}  # sends what is held back, and waits for nothing
 Maker = Callable[..., Json]
@@ -71,30 +72,51 @@ def card_body(plan: Json, **changes: Any) -> Json:
     return order_body(plan["projectId"], plan["id"], paymentMethod="credit_card", **changes)
 
 
-def created(response: httpx2.Response) -> Json:
-    """The body of a 201; anything else fails the test with what the server said."""
-    assert response.status_code == 201, (
+def typed(kind: type[T], value: object) -> T:
+    """A value out of JSON, which must be of this type."""
+    assert isinstance(value, kind), value
+    return value
+
+
+def object_of(body: Json, name: str) -> Json:
+    """The object that a body has under a name."""
+    return typed(dict, body[name])
+
+
+def list_of(body: Json, name: str) -> list[Json]:
+    """The list that a body has under a name."""
+    return typed(list, body[name])
+
+
+def done(response: httpx2.Response, status: int = 200) -> Json:
+    """The body of an answer of this status; any other fails the test with what the server said."""
+    assert response.status_code == status, (
         f"{response.request.method} {response.request.url}: {response.text}"
     )
-    return response.json()
+    return typed(dict, response.json())
+
+
+def created(response: httpx2.Response) -> Json:
+    """The body of a 201."""
+    return done(response, 201)
 
 
 def make_customer(api: httpx2.Client, **changes: Any) -> Json:
     """A new customer."""
-    return created(api.post("/v2/customers", json=customer_body(**changes)))["customer"]
+    return object_of(created(api.post("/v2/customers", json=customer_body(**changes))), "customer")
 
 
 def make_project(api: httpx2.Client, **changes: Any) -> Json:
     """A new project, active unless told otherwise."""
     body = {"name": f"Clube {next(_serial)}", "status": "active"} | changes
-    return created(api.post("/v2/projects", json=body))["data"]["project"]
+    return object_of(created(api.post("/v2/projects", json=body))["data"], "project")
 
 
 def make_plan(api: httpx2.Client, project_id: str | None = None, **changes: Any) -> Json:
     """A new plan of a project, a new one unless named."""
     project_id = project_id or make_project(api)["id"]
     body = {"projectId": project_id, "name": f"Plano {next(_serial)}", "amount": 49.9} | changes
-    return created(api.post("/v2/plans", json=body))["plan"]
+    return object_of(created(api.post("/v2/plans", json=body)), "plan")
 
 
 def make_order(api: httpx2.Client, plan: Json | None = None, **changes: Any) -> Json:

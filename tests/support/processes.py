@@ -18,7 +18,7 @@ import httpx2
 
 from .forked import Popen, run
 from .live import NO_TLS
-from .make import Json
+from .make import Json, typed
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60
@@ -27,7 +27,7 @@ PATIENCE = 60
 def free_port() -> int:
     """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
+        return typed(int, taken.getsockname()[1])
 
 
 class Process:

@@ -27,7 +27,8 @@ class Shared:
         key = name, stores.current() if store is None else store
         if key not in self._made:
             self._made[key] = self._stack.enter_context(make())
-        return self._made[key]
+        thing: T = self._made[key]
+        return thing
 
     @property
     def live(self) -> Live:

@@ -13,16 +13,16 @@ from stub_server.testing import Sandbox
 from ..support.browser import Page, browsing
 from ..support.console import Console
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, make_customer
+from ..support.make import Json, done, make_customer, typed
+from ..support.processes import Process
 from ..support.shared import Shared
 from ..support.wire import Door
 
 
-def door_to(server: Live, sandbox: str = "surfaces") -> Door:
+def door_to(server: Live | Process, sandbox: str = "surfaces") -> Door:
     """A door with the token that the server itself hands out."""
-    answer = httpx2.get(f"{server.url}/s/{sandbox}/_sandbox/credentials", timeout=30, verify=NO_TLS)
-    assert answer.status_code == 200, answer.text
-    jwt: str = answer.json()["jwt"]
+    url = f"{server.url}/s/{sandbox}/_sandbox/credentials"
+    jwt = done(httpx2.get(url, timeout=30, verify=NO_TLS))["jwt"]
     return Door(server.port, f"/s/{sandbox}", jwt)
 
 
@@ -39,7 +39,7 @@ def customer_id(door: Door) -> str:
     with httpx2.Client(
         base_url=f"http://127.0.0.1:{door.port}{door.prefix}", headers=headers, verify=NO_TLS
     ) as client:
-        return make_customer(client)["id"]
+        return typed(str, make_customer(client)["id"])
 
 
 Visit = Callable[..., Console]

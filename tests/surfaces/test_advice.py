@@ -13,7 +13,7 @@ import pytest
 import stub_server
 
 from ..support.live import NO_TLS, Live
-from ..support.make import Json
+from ..support.make import Json, typed
 from ..support.requests import UNKNOWN
 from ..support.wire import answer_on, connect
 
@@ -30,7 +30,7 @@ def asked(live: Live, request_line: str, headers: dict[str, str], body: Json | N
         method, live.url + path, headers=headers, json=body, verify=NO_TLS, timeout=30
     )
     assert answer.is_client_error, answer.text
-    return answer.json()["message"]
+    return typed(str, answer.json()["message"])
 
 
 def key_of(live: Live, sandbox: str) -> dict[str, str]:

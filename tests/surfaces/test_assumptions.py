@@ -13,16 +13,14 @@ from stub_server.cli.command import main
 
 from ..support.contract import document
 from ..support.live import NO_TLS, Live
-from ..support.make import Json
+from ..support.make import Json, done
 
 pytestmark = pytest.mark.check
 
 
 @pytest.fixture(scope="module")
 def report(live: Live) -> Json:
-    response = httpx2.get(f"{live.url}/_sandbox/assumptions", verify=NO_TLS)
-    assert response.status_code == 200
-    return response.json()
+    return done(httpx2.get(f"{live.url}/_sandbox/assumptions", verify=NO_TLS))
 
 
 def test_every_operation_that_is_assumed_is_listed_with_the_parts(report: Json) -> None:

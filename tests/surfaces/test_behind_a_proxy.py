@@ -11,6 +11,7 @@ from stub_server.core import windows
 
 from ..conftest import Serve
 from ..support.live import NO_TLS, Live
+from ..support.make import typed
 from ..support.processes import Process
 from ..support.refusal import refused
 from ..support.wire import Door, Header
@@ -25,7 +26,7 @@ OTHER = "10.0.0.5"
 def limited_key(door: Door) -> str:
     """A key that may be used from the client's network alone."""
     body = {"name": "Rede", "scopes": ["orders:read"], "allowed_ips": ["203.0.113.0/24"]}
-    return door.send("POST", "/api-keys", body).json()["api_key"]["private_key"]
+    return typed(str, door.send("POST", "/api-keys", body).json()["api_key"]["private_key"])
 
 
 @pytest.mark.promise("named-proxies-believed")

@@ -15,7 +15,7 @@ from stub_server.console.shell import FOOT, NOW
 from ..conftest import Serve
 from ..support.console import Console
 from ..support.live import NO_TLS, Live
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, done
 from .conftest import Visit
 
 pytestmark = pytest.mark.check
@@ -33,9 +33,8 @@ def guarded(serve: Serve) -> Live:
 
 def asked(guarded: Live, path: str) -> Json:
     """What a control of the guarded server answers to its admin."""
-    answer = httpx2.get(guarded.url + path, headers={"X-Sandbox-Admin-Key": ADMIN}, verify=NO_TLS)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    headers = {"X-Sandbox-Admin-Key": ADMIN}
+    return done(httpx2.get(guarded.url + path, headers=headers, verify=NO_TLS))
 
 
 def test_pages_forbid_what_they_do_not_need(console: Console) -> None:

@@ -5,12 +5,12 @@ import pytest
 
 from ..support.console import Console
 from ..support.live import NOW
-from ..support.make import Json, Maker
+from ..support.make import Json, Maker, done
 
 
 def clock_of(control: httpx2.Client) -> Json:
     """The clock, as the control tells it."""
-    return control.get("/clock").json()
+    return done(control.get("/clock"))
 
 
 def test_it_shows_what_is_due_with_a_way_to_each(

@@ -3,7 +3,7 @@
 import httpx2
 
 from ..support.console import Console, Page
-from ..support.make import Json
+from ..support.make import Json, done, list_of
 
 PAGE = "/console/faults"
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
@@ -11,7 +11,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
 
 def rules(control: httpx2.Client) -> list[Json]:
     """Those that the sandbox has, newest first."""
-    return control.get("/faults").json()["faults"]
+    return list_of(done(control.get("/faults")), "faults")
 
 
 def chosen(page: Page, label: str, **values: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from ..conftest import Serve
 from ..support.console import Console, Page
 from ..support.live import NO_TLS, Live
-from ..support.make import Maker
+from ..support.make import Maker, done, typed
 from .conftest import Visit
 
 ADMIN = "an admin key of the tests"
@@ -34,7 +34,7 @@ def admin(guarded: Live) -> Iterator[httpx2.Client]:
 
 def orders(api: httpx2.Client) -> int:
     """How many orders there are."""
-    return api.get("/v2/orders", params={"limit": 1}).json()["pagination"]["total"]
+    return typed(int, done(api.get("/v2/orders", params={"limit": 1}))["pagination"]["total"])
 
 
 def send(console: Console, page: Page, label: str, **values: str) -> Page:

@@ -13,7 +13,7 @@ import pytest
 from ..receivers.running import shop
 from ..support.console import Console, Page
 from ..support.live import NO_TLS
-from ..support.make import Json, Maker, created
+from ..support.make import Json, Maker, created, done, list_of
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 HOSTILE = "<script>alert(1)</script>\u202e\U0001f984"
@@ -46,7 +46,7 @@ def hook(console: Console) -> Page:
 def delivered(control: httpx2.Client) -> list[Json]:
     """What the inbox `shop` has, once everything is delivered."""
     assert control.post("/webhooks/drain", json={"wait_seconds": 10}).json()["complete"]
-    return control.get("/inbox/shop").json()["messages"]
+    return list_of(done(control.get("/inbox/shop")), "messages")
 
 
 # -- events

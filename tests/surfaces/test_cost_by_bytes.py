@@ -18,7 +18,7 @@ from stub_server.domain.brcode import encode
 from stub_server.storage.package import MEDIA
 
 from ..support.cost import Measured, measured, slowness
-from ..support.make import order_body
+from ..support.make import order_body, typed
 from ..support.receiver import receiving
 from ..support.wire import Answer, Door, Header
 
@@ -238,7 +238,7 @@ def request(door: Door, content: bytes) -> str | None:
 
 def message(door: Door, content: bytes) -> int:
     """The number of a message of an inbox."""
-    return door.ask("POST", "/_sandbox/inbox/hostile", content).json()["received"]
+    return typed(int, door.ask("POST", "/_sandbox/inbox/hostile", content).json()["received"])
 
 
 def delivery(door: Door, content: bytes) -> str:

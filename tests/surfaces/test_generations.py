@@ -26,12 +26,11 @@ from stub_server.server.explain.explaining import Explainer
 from stub_server.settings import Settings
 from stub_server.testing import Sandbox, Server
 
-from ..journeys.steps import done
 from ..support import forge
 from ..support.console import Console
 from ..support.files import HEADERS, exported, imported
 from ..support.live import FROZEN, NO_TLS, running
-from ..support.make import Json, created
+from ..support.make import Json, created, done, object_of
 from ..support.processes import Process
 from ..support.wire import answer_on, connect
 
@@ -388,7 +387,7 @@ def test_no_key_is_given_twice(guarded: Server) -> None:
 
         def made(*scopes: str) -> Json:
             key = {"name": "Partner", "scopes": scopes}
-            return created(sandbox.api.post("/api-keys", json=key))["api_key"]
+            return object_of(created(sandbox.api.post("/api-keys", json=key)), "api_key")
 
         file = exported(sandbox.control)
         few = made("plans:read")

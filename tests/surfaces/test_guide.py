@@ -220,7 +220,7 @@ def test_the_guide_needs_nothing_from_elsewhere(reader: httpx2.Client) -> None:
 
 def test_a_guide_that_is_gone_has_closed_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.13 warns of a connection that nobody closed, in the tests of whoever makes one."""
-    made = []
+    made: list[sqlite3.Connection] = []
     connect = sqlite3.connect
 
     def noted(*args: Any, **options: Any) -> sqlite3.Connection:

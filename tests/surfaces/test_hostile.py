@@ -15,6 +15,7 @@ from stub_server.settings import Settings
 
 from ..support import forge
 from ..support.live import Live
+from ..support.make import typed
 from ..support.receiver import Receiver
 from ..support.refusal import refused
 from ..support.wire import Answer, Door, Header
@@ -34,7 +35,7 @@ def webhook(door: Door, url: str, **more: Any) -> str:
     """A new webhook's id."""
     made = post(door, "/v2/webhooks", {"url": url, "events": ["webhook.test"], **more})
     assert made.status == 201, made.body
-    return made.json()["webhook"]["id"]
+    return typed(str, made.json()["webhook"]["id"])
 
 
 # -- bodies

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from stub_server.contract.document import Document
+from stub_server.server import server
 
 from ..conftest import Serve
 from ..support.contract import document
@@ -291,3 +292,12 @@ def test_html_in_a_contract_is_text(overlaid: Live) -> None:
     assert "<script>" not in html
     assert "<script>alert(1)</script> Use GET & listCustomers ." in words(html)
     assert "<script>alert('field')</script>" in words(html)
+
+
+def test_a_page_says_when_too_many_read_the_contract(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a defect to a stranger."""
+    monkeypatch.setattr(server, "FOR_ANYBODY", 0)
+    answer = httpx2.get(f"{live.url}/docs/createOrder", verify=NO_TLS)
+    assert (429, True) == (answer.status_code, "waiting, which is the maximum" in answer.text)

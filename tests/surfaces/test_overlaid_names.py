@@ -14,7 +14,7 @@ import pytest
 from ..conftest import Serve
 from ..support.contract import document
 from ..support.live import NO_TLS
-from ..support.make import make_order, make_plan
+from ..support.make import created, done, make_order, make_plan
 from ..support.overlays import NO_PAID, SETTLED, overlay, removed, updated
 
 pytestmark = pytest.mark.check
@@ -50,9 +50,8 @@ def paid(api: httpx2.Client) -> httpx2.Response:
 
 def told(api: httpx2.Client) -> list[str]:
     """The types of the events so far, oldest first."""
-    found = api.get("/_sandbox/events", params={"limit": "100"})
-    assert found.status_code == 200, found.text
-    return [event["type"] for event in found.json()["events"]][::-1]
+    found = done(api.get("/_sandbox/events", params={"limit": "100"}))
+    return [event["type"] for event in found["events"]][::-1]
 
 
 def hooked(api: httpx2.Client, events: list[str], url: str) -> httpx2.Response:
@@ -69,9 +68,7 @@ def test_a_removed_event_is_offered_nowhere(at: At, sink: str) -> None:
         event["type"] for event in api.get("/v2/webhooks/events").json()["events"]
     ]
     assert 422 == hooked(api, ["order.paid"], f"{sink}/removed").status_code
-    hook = hooked(api, ["order.*"], f"{sink}/family")
-    assert 201 == hook.status_code, hook.text
-    ident = hook.json()["webhook"]["id"]
+    ident = created(hooked(api, ["order.*"], f"{sink}/family"))["webhook"]["id"]
     assert (
         422 == api.post(f"/v2/webhooks/{ident}/test", json={"event_type": "order.paid"}).status_code
     )
@@ -89,20 +86,16 @@ def test_a_renamed_event_is_raised_delivered_and_tried_under_its_new_name(
     at: At, sink: str, actions: str, name: str
 ) -> None:
     api = at(actions)
-    hook = hooked(api, [name], f"{sink}/{name}")
-    assert 201 == hook.status_code, hook.text
-    answer = paid(api)
-    assert 200 == answer.status_code, answer.text
+    ident = created(hooked(api, [name], f"{sink}/{name}"))["webhook"]["id"]
+    order = done(paid(api))["order"]
     assert name in told(api)
     assert "order.paid" not in told(api)
     logs = api.get("/v2/webhooks/logs").json()["logs"]
     assert [name] == [log["event_type"] for log in logs]
-    ident = hook.json()["webhook"]["id"]
-    tried = api.post(f"/v2/webhooks/{ident}/test", json={"event_type": name})
-    assert 200 == tried.status_code, tried.text
-    payload: dict[str, Any] = json.loads(tried.json()["log"]["request_body"])
+    tried = done(api.post(f"/v2/webhooks/{ident}/test", json={"event_type": name}))
+    payload: dict[str, Any] = json.loads(tried["log"]["request_body"])
     assert name == payload["type"]
-    assert answer.json()["order"]["id"] == payload["data"]["order"]["id"]
+    assert order["id"] == payload["data"]["order"]["id"]
 
 
 # -- descriptions

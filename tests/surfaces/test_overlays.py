@@ -2,6 +2,7 @@
 publishes by the result.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -37,6 +38,13 @@ actions:
   - target: $.components.schemas['CustomerCreate','CustomerUpdate','Customer'].properties
     update: { nickname: { type: string, maxLength: 5 } }
 """
+INTERNAL = (
+    FIELD.replace("nickname", "made_by")
+    + """\
+  - target: $.components.schemas['ApiKeyCreate','ApiKeyWithSecret','ApiKey'].properties
+    update: { digest: { type: string } }
+"""
+)
 ENUM = """\
 overlay: 1.0.0
 info: { title: Only people buy, version: "1" }
@@ -101,6 +109,22 @@ def test_an_added_field_is_taken_and_validated(overlaid: Door) -> None:
     assert fields(refused(long, 422, "validation_error")) == {"nickname": "max"}
     ident = made.json()["customer"]["id"]
     assert overlaid.send("PUT", f"/v2/customers/{ident}", {"nickname": "Nina"}).status == 200
+
+
+@pytest.mark.parametrize("overlaid", [[INTERNAL]], indirect=True, ids=["internal"])
+def test_an_added_field_may_have_the_name_of_an_internal_one(overlaid: Door) -> None:
+    """Callers see what they sent, and rules read their own: a key is found by its digest, and sees
+    the customers that keys of its projects made.
+    """
+    project = {"name": "Clube", "status": "active"}
+    ident = overlaid.send("POST", "/v2/projects", project).json()["data"]["project"]["id"]
+    scopes = ["customers:read", "customers:write"]
+    body = {"name": "Chave", "scopes": scopes, "allowed_projects": [ident], "digest": "abc"}
+    key = overlaid.send("POST", "/api-keys", body).json()["api_key"]
+    partner = replace(overlaid, token=key["private_key"])
+    partner.send("POST", "/v2/customers", customer_body(made_by="Mari"))
+    (customer,) = partner.ask("GET", "/v2/customers").json()["customers"]
+    assert ("abc", "Mari") == (key["digest"], customer["made_by"])
 
 
 @pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])

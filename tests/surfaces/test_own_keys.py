@@ -11,6 +11,7 @@ import pytest
 from stub_server.data.keys import MAIN_ID, pair_of
 
 from ..support.live import NO_TLS, Live
+from ..support.make import done
 from ..support.refusal import refused
 from ..support.wire import Door
 from .conftest import door_to
@@ -20,7 +21,8 @@ WORLDS = ("keys-one", "keys-two", "keys-copy")
 
 def credentials(live: Live, name: str) -> dict[str, Any]:
     """What a sandbox hands out."""
-    return httpx2.get(f"{live.url}/s/{name}/_sandbox/credentials", timeout=30, verify=NO_TLS).json()
+    url = f"{live.url}/s/{name}/_sandbox/credentials"
+    return done(httpx2.get(url, timeout=30, verify=NO_TLS))
 
 
 @pytest.fixture

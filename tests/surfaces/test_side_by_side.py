@@ -1,7 +1,10 @@
 """Long work holds nobody up: while a world is made or judged, the others are served."""
 
+import json
 import select
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +12,10 @@ import pytest
 
 from stub_server.core import slices
 from stub_server.core.clock import DAY, ClockState, parse_iso, wall_ms
+from stub_server.server.server import FOR_ANYBODY
 
 from ..support.live import FROZEN, NOW, Live, running
+from ..support.processes import Process
 from ..support.wire import Door, answer_on, connect
 from .conftest import door_to
 
@@ -69,6 +74,37 @@ def test_others_are_served_while_a_large_world_is_made_or_judged(
     assert any(SEVERAL <= served_meanwhile(large, method, path, each, expected) for each in bodies)
 
 
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Process]:
+    """A server in a process of its own, which does not wait for who asks it."""
+    with Process() as server:
+        yield server
+
+
+def answered_before_another(
+    live: Live | Process, of: Door, method: str, path: str, status: int, body: bytes = b""
+) -> int:
+    """How many of forty requests to one sandbox are answered before one to another that comes
+    after them.
+    """
+    head = f"{method} {of.prefix}{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {of.token}"
+    if body:
+        head += f"\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    busy = f"{head}\r\n\r\n".encode() + body
+    door = door_to(live, "quiet")
+    connections = [connect(live.port) for _ in range(40)]
+    for connection in connections:
+        connection.sendall(busy[:-1])
+    for connection in connections:
+        connection.sendall(busy[-1:])
+    assert 200 == door.ask("GET", "/v2/orders?search=nobody").status
+    answered = select.select(connections, [], [], 0)[0]
+    assert {status} == {answer_on(connection).status for connection in connections}
+    for connection in connections:
+        connection.close()
+    return len(answered)
+
+
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_many_searches_of_one_sandbox_delay_none_of_another(
     large: Live, monkeypatch: pytest.MonkeyPatch
@@ -76,23 +112,53 @@ def test_many_searches_of_one_sandbox_delay_none_of_another(
     """Each search of a sandbox had its turn before the only one of another."""
     monkeypatch.setattr(slices, "SLICE", 0.00001)
     monkeypatch.setattr(slices, "AT_ONCE", 5)
-    doors = door_to(large, "busy"), door_to(large, "quiet")
-    busy, quiet = (
-        f"GET {door.prefix}/v2/orders?search=nobody HTTP/1.1\r\nHost: localhost\r\n"
-        f"Authorization: Bearer {door.token}\r\n\r\n".encode()
-        for door in doors
+    busy = door_to(large, "busy")
+    assert answered_before_another(large, busy, "GET", "/v2/orders?search=nobody", 200) < 20
+
+
+@pytest.fixture(scope="module")
+def wordy(apart: Process) -> Door:
+    """A sandbox whose first page of projects has 11 MB."""
+    door = door_to(apart, "wordy")
+    texts = {f"{number:02}" * 15: "\u001fé" * 125 for number in range(50)}
+    kinds = ("business", "marketing", "content", "notification")
+    maps = {f"{kind}_settings": texts for kind in kinds} | {"metadata": texts}
+    for number in range(100):
+        assert 201 == door.send("POST", "/v2/projects", {"name": f"Longo {number}", **maps}).status
+    return door
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_many_long_answers_of_one_sandbox_delay_none_of_another(
+    apart: Process, wordy: Door
+) -> None:
+    """None took 50 ms, and four hundred at once held up the others for fifteen seconds."""
+    assert answered_before_another(apart, wordy, "GET", "/v2/projects?limit=100", 200) < 20
+
+
+def test_long_answers_that_nobody_reads_are_limited(apart: Process, wordy: Door) -> None:
+    """Four hundred took 4.5 GB."""
+    request = (
+        f"GET {wordy.prefix}/v2/projects?limit=100 HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {wordy.token}\r\n\r\n"
     )
-    connections = [connect(large.port) for _ in range(40)]
-    for connection in connections:
-        connection.sendall(busy)
-    with connect(large.port) as alone:
-        alone.sendall(quiet)
-        assert 200 == answer_on(alone).status
-    answered = select.select(connections, [], [], 0)[0]
-    assert {200} == {answer_on(connection).status for connection in connections}
-    for connection in connections:
-        connection.close()
-    assert len(answered) < 20
+    with ExitStack() as unread:
+        statuses = []
+        for _ in range(FOR_ANYBODY + 4):
+            connection = unread.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", apart.port))
+            connection.sendall(request.encode())
+            statuses.append(connection.recv(12)[9:])
+    assert [b"200"] * FOR_ANYBODY + [b"429"] * 4 == statuses
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_many_long_bodies_of_one_sandbox_delay_none_of_another(apart: Process) -> None:
+    """They are read and refused one by one."""
+    body = json.dumps({"name": "Ana", "phones": [{"a": 1, "b": [1, 2]}] * 9_000}).encode()
+    busy = door_to(apart, "long-bodies")
+    assert answered_before_another(apart, busy, "POST", "/v2/customers", 422, body) < 20
 
 
 @pytest.mark.promise("others-served-beside-jobs")

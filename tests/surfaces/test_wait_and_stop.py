@@ -15,7 +15,7 @@ import pytest
 
 from ..support.forked import run
 from ..support.live import NO_TLS
-from ..support.make import Json
+from ..support.make import Json, typed
 from ..support.processes import ready
 from ..support.wire import connect
 
@@ -38,7 +38,7 @@ def last_line(process: "subprocess.Popen[str]") -> Json:
     """The last line of the log of a server that stops by itself."""
     _, said = process.communicate(timeout=PATIENCE)
     assert 0 == process.returncode, said
-    return json.loads(said.splitlines()[-1])
+    return typed(dict, json.loads(said.splitlines()[-1]))
 
 
 def test_a_ready_file_has_what_a_first_request_needs_and_goes_with_the_server(

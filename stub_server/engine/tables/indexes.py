@@ -201,8 +201,14 @@ class Views:
         """Derive from the next version of a record in place of the one before; None where
         there is none.
         """
-        old = self.derive(before)
         new = self.derive(after)
+        if before is None:  # most often: a record is created
+            for name, part in self.all:
+                value = new.get(name)
+                if value is not None:
+                    part.add(key, value)
+            return
+        old = self.derive(before)
         for name, part in self.all:
             was = old.get(name)
             now = new.get(name)
@@ -219,7 +225,7 @@ class Views:
         """
         if row is None:
             return {}
-        members = {**row.hidden, **row.public}
+        members = {**row.public, **row.hidden}
         for pair, first, second in self.pairs:
             members[pair] = members.get(first), members.get(second)
         return members | self._derived(row)

@@ -67,7 +67,8 @@ class Store:
 
     def _name_tables(self) -> None:
         """Have each table as an attribute of its name."""
-        vars(self).update(self.tables)
+        for name, table in self.tables.items():
+            setattr(self, name, table)
 
     # -- reading what a caller sees
 

@@ -50,7 +50,7 @@ DROPPED_HEADERS = {
 """Headers that the nearest request leaves out, and why."""
 _PEER = ("127.0.0.1", 0)
 _LOOKED_AT = 50  # records of a table, the newest first
-_MOST_JOBS = 2_000  # that a call makes due, in the copy
+MOST_JOBS = 2_000  # that a call makes due, in the copy
 TABLES = {
     "projectId": "projects",
     "planId": "plans",
@@ -251,7 +251,7 @@ def is_small(body: bytes) -> bool:
 
 def _few(jobs: Sliced[None]) -> Sliced[None]:
     """The jobs that are due. Raises Refusal if they are too many to be tried."""
-    for _ in range(_MOST_JOBS):
+    for _ in range(MOST_JOBS):
         try:
             yield next(jobs)
         except StopIteration:

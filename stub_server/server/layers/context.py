@@ -68,7 +68,8 @@ class RequestContext:
             if way.faults is not None:
                 answer = self._damaged(answer, way, way.faults)
             try:
-                await self._send(answer, way)
+                send_it = self._send_long if answer.is_long else self._send
+                await send_it(answer, way)
             except HungUp:
                 raise
             except Exception as error:
@@ -120,6 +121,17 @@ class RequestContext:
                 await self._settled(way)
             self._complete(answer, way)
         await answer.send(way.scope, way.receive, way.send)
+
+    async def _send_long(self, answer: Answer, way: Way) -> None:
+        """Send an answer that is kept until its client has read it. What has changed something is
+        always answered. Raises Limited.
+        """
+        way.sandbox.status.requests.was_long = True
+        if way.request.method != "GET" or way.request.is_internal:
+            await self._send(answer, way)
+            return
+        with way.server.waiting.take(way.sandbox.name, for_anybody=True):
+            await self._send(answer, way)
 
     async def _settled(self, way: Way) -> None:
         """Wait until what a request has changed or read is stored.

@@ -39,8 +39,10 @@ class FaultInjection:
         early, late = list[Effect](), list[Effect]()
         for wish in _asked(way, operation):
             # On a server that others can reach, only authenticated callers may cause a delay.
-            waits = wish.only_waits and way.server.settings.for_others
-            (late if waits else early).append(wish)
+            if wish.only_waits and way.server.settings.for_others:
+                late.append(wish)
+            else:
+                early.append(wish)
         faults = way.faults = Injection(way, operation, late)
         return faults.at_once(early, partial(self.app, way))
 

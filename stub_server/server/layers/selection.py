@@ -23,7 +23,7 @@ ABOUT_THE_SERVER = frozenset(f"{CONTROL}/{name}" for name in ("health", "metrics
 SERVED_WHEN_BROKEN = ABOUT_THE_SERVER | {f"{CONTROL}/reset"}
 CREDENTIALS = f"{CONTROL}/credentials"
 _OTHERS = f"{CONTROL}/sandboxes/"
-_LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes"}
+_LOCAL = OPEN_CONTROL | {f"{CONTROL}/sandboxes", f"{CONTROL}/metrics"}
 # seconds for which a sandbox is looked for whose server is gone, and between two looks
 PATIENCE, PAUSE = 3.0, 0.1
 
@@ -121,6 +121,15 @@ class SandboxSelection:
         return await self._go_on(sandbox, way)
 
     def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
+        if sandbox.status.requests.was_long:
+            return self._in_turn(sandbox, way)
+        return self._begin(sandbox, way)
+
+    async def _in_turn(self, sandbox: Sandbox, way: Way) -> Answer:
+        await sandbox.status.requests.next()
+        return await self._begin(sandbox, way)
+
+    def _begin(self, sandbox: Sandbox, way: Way) -> Answering:
         status = sandbox.status
         is_up_to_date = status.is_broken or sandbox.clock.latch(
             way.request.received_at, sandbox.timers.jobs, stands=status.is_advancing

@@ -50,6 +50,7 @@ DEEPEST = 32
 WIDEST, MOST_VALUES = 1_000, 20_000
 _MOST_WRONG = 100
 _LONGEST_KNOWN = 1_000  # bytes of a query that is remembered
+_LONG = 16 * 1024  # bytes of a body that takes some tenths of a millisecond or more
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\";\s]+)", re.IGNORECASE)
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
@@ -82,6 +83,8 @@ class Validation:
 
     async def _with_body(self, requests: "OperationRequests", way: Way) -> Answer:
         body = way.trace.body = await way.read()
+        if len(body) > _LONG:
+            await way.sandbox.status.requests.next()
         requests.read(way, body)
         return await self.app(way)
 
@@ -384,15 +387,25 @@ def cast_of(schema: Json) -> Callable[[str], Any] | None:
     return None
 
 
+_NESTED = frozenset({dict, list})
+
+
 def _is_key(text: str) -> bool:
     return 0 < len(text) <= LONGEST_KEY and "\0" not in text
 
 
 def _has_keys(value: Json) -> bool:
     """Whether all keys in a value can be stored."""
-    if type(value) is dict:
-        return all(map(_is_key, value)) and all(map(_has_keys, value.values()))
-    return type(value) is not list or all(map(_has_keys, value))
+    if type(value) is list:
+        return all(map(_has_keys, value))
+    if type(value) is not dict:
+        return True
+    for key, member in value.items():
+        if not _is_key(key):
+            return False
+        if type(member) in _NESTED and not _has_keys(member):
+            return False
+    return True
 
 
 def check_names(body: Json) -> None:

@@ -116,9 +116,9 @@ class MadeSandboxes(LoadedSandboxes):
             raise duplicate_name(name)
         if len(self._creations) < MOST_CREATIONS:
             return
-        for name, task in self._creations.items():
+        for earlier, task in self._creations.items():
             if task.done():  # nobody has asked why it failed
-                del self._creations[name]
+                del self._creations[earlier]
                 return
         raise _too_many(
             f"{MOST_CREATIONS} sandboxes are being created, the maximum. Create this one when one"

@@ -70,10 +70,12 @@ def _shown(text: str, name: str, section: str, *, full: bool) -> Result:
     """
     begins = {_anchor(each[1]): each.start() for each in _HEADING.finditer(text)}
     begin = begins.get(section, 0)
+    limit = begin + _LONGEST
     end, following = len(text), "call_api, search_docs"
-    for anchor, place in begins.items():
-        if not full and begin < place <= begin + _LONGEST < len(text):
-            end, following = place, f"read_docs {{page: {name}#{anchor}}}"
+    if not full and limit < len(text):
+        for anchor, place in begins.items():
+            if begin < place <= limit:
+                end, following = place, f"read_docs {{page: {name}#{anchor}}}"
     return Result([text[begin:end].rstrip()], {}, following, may_be_long=full)
 
 

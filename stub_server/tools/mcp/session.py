@@ -47,6 +47,9 @@ class Session:
         self._ask, self.keys, self.sandbox = ask, keys, sandbox
         self.opened_in = sandbox
         """The sandbox whose address or key it was opened with, if any."""
+        self.ident = secrets.token_hex(16)
+        self.used = 0.0
+        """When, by the loop's time."""
         self._token: str | None = None
         self.secrets: deque[str] = deque(maxlen=_MOST_SECRETS)
         """What answers had of keys: `start` shows them, and no other tool."""
@@ -81,14 +84,14 @@ class Session:
         """The ready token."""
         return self._token or str((await self.credentials())["jwt"])
 
-    async def get(self, path: str, **query: Any) -> Any:
+    async def get(self, path: str, /, **query: Any) -> Any:
         """What a control, or the API, answers. Raises Refused also for a body that is no JSON."""
         answer = await self.ask("GET", path, **query)
         if answer.json is None:  # a fault rule cut it
             raise Refused(answer)
         return answer.json
 
-    async def ask(self, method: str, path: str, body: Body | None = None, **query: Any) -> Reply:
+    async def ask(self, method: str, path: str, body: Body | None = None, /, **query: Any) -> Reply:
         """The whole answer of a control, or of the API below `/v2` to the ready token."""
         if not path.startswith("/v2/"):
             return await self.send(method, CONTROL + path, body=body, query=query)

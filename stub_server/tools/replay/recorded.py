@@ -11,7 +11,7 @@ from ...storage.package import BadFile
 
 # Why requests are skipped: a recording does not contain what their answers depend on.
 FAULTS, CUT, MACHINES = "fault_rules", "no_answer", "other_machines"
-SNAPSHOTS, SANDBOXES, CREDENTIALS = "earlier_snapshots", "other_sandboxes", "credentials"
+SNAPSHOTS, SANDBOXES, CREDENTIALS = "snapshots", "other_sandboxes", "credentials"
 _NOT_SENT = {
     "certifyReceiver": MACHINES,
     "createFault": FAULTS,
