@@ -251,6 +251,9 @@ class Ledger:
         if not is_member:
             return operation.is_documented and place.startswith("#/paths/")
         schema = self.document.resolve(located(self.document, holder)[1]) or {}
+        while "x-basis" not in schema and "/properties/" in holder:  # an inline object
+            holder, _, rest = holder.rpartition("/properties/")
+            schema = self.document.resolve(located(self.document, holder)[1]) or {}
         bodies = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
         is_around = holder in bodies and "id" not in schema.get("properties", ())
         member, is_stored = rest.partition("/")[0], finding.kind in ("not-persisted", "read-only")

@@ -71,11 +71,12 @@ class Runner(Run):
             self.is_interrupted = True
         except Away as error:
             self.away = str(error)
-        target.until = monotonic() + TIDYING
-        if self.unanswered or self.cleanup.noted:
-            with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-                await self.cleanup.finish()
-        await target.close()
+        finally:
+            target.until = monotonic() + TIDYING
+            if self.unanswered or self.cleanup.noted:
+                with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
+                    await self.cleanup.finish()
+            await target.close()
         self.seconds = monotonic() - began
         # connections that break now and then say nothing about an operation
         answered = {operation for operation, status in self.pairs if status}

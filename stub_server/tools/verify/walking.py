@@ -387,8 +387,8 @@ class Walk(Builder):
                     self._departed.add(role)
         if not seen.target.is_success:
             return
-        if operation.method == "DELETE":
-            self._made.pop(self._roles.spelled(placeholder(roles[-1]), 0), None)
+        for role in roles[-1:] if operation.method == "DELETE" else ():
+            self._made.pop(self._roles.spelled(placeholder(role), 0), None)
         record = record_of(seen.target.json())
         twin = record_of(seen.twin.json())
         own = record.get("id")
