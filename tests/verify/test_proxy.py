@@ -188,6 +188,31 @@ def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
     assert watching.observed.unjudged["more requests than could be judged"] >= 2
 
 
+def test_what_is_kept_of_exchanges_that_depart_is_bounded_in_bytes() -> None:
+    """A whole exchange of each way to depart, for the proof of an overlay."""
+    watching, space = Watching("http://127.0.0.1", lambda line: None), b" " * 1_000_000
+    request, headers = Request("GET", "/v2/customers"), (("Content-Type", "application/json"),)
+    tracemalloc.start()
+    try:
+        for number in range(60):
+            body = orjson.dumps(example("CustomerPage") | {f"extra{number}": 1}) + space
+            watching.passed(Exchange(request, ExchangeAnswer(200, headers, body)))
+        report = watching.report()
+        assert tracemalloc.get_traced_memory()[0] < 32 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+    assert 60 == report.requests
+
+
+def test_two_megabytes_of_empty_frames_are_read_in_time() -> None:
+    zstd = pytest.importorskip("backports.zstd")
+    frame = zstd.compress(b"")
+    answer = ExchangeAnswer(200, (("Content-Encoding", "zstd"),), frame * (2_000_000 // len(frame)))
+    began = time.process_time()
+    assert isinstance(readable(Exchange(Request("GET", "/v2/customers"), answer)), Exchange)
+    assert time.process_time() - began < 5
+
+
 def test_a_name_that_was_rebound_to_this_machine_reaches_no_backend() -> None:
     with saying(sized(b"{}")) as proxied:
         answer = asked(proxied, ASKED.replace(b"localhost", b"evil.example:4601"))

@@ -25,12 +25,16 @@ from .merging import Ledger
 from .proxy import JUDGED
 
 MOST = 5_000  # findings
-KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
-"""Exchanges of a proxy that are kept, and their bytes."""
+KEPT, MOST_BYTES = 1_000, 16 * 1024 * 1024
+"""Exchanges of a proxy that are kept, and their bytes; an overlay may be proved by as many bytes
+more.
+"""
 MOST_WAITING = 256 * 1024 * 1024
 """Bytes of exchanges that wait to be judged."""
 _HEADS = 64 * 1024
 """Bytes that an exchange may take besides its bodies."""
+_PIECE = 64 * 1024
+"""Bytes that are decoded at once: some decoders copy the rest of them after each frame."""
 
 
 class Observed(Ledger):
@@ -43,6 +47,8 @@ class Observed(Ledger):
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
         self._examples: dict[Hashable, Exchange] = {}
+        self._free = MOST_BYTES  # for more of them
+        self._unproved: list[Finding] = []  # those of which no example is kept
 
     def judge(self, exchange: Exchange | str) -> list[Finding]:
         """In what an exchange departs; a text is the reason why there is none to be judged.
@@ -61,11 +67,22 @@ class Observed(Ledger):
         places = [(each.kind, each.pointer) for each in findings]
         if len(self.findings) < MOST:
             self.findings += findings
-            self._examples.setdefault((operation and operation.id, status, *places), exchange)
+            self._keep((operation and operation.id, status, *places), exchange, findings)
         if operation is not None:
             self.requests += 1
             self.answered(operation.id, status, group)
         return findings
+
+    def _keep(self, key: Hashable, exchange: Exchange, findings: list[Finding]) -> None:
+        """Keep an example of findings, as long as there is room."""
+        if key in self._examples:
+            return
+        size = len(repr(exchange))
+        if size > self._free:
+            self._unproved += findings
+            return
+        self._free -= size
+        self._examples[key] = exchange
 
     def report(self, known: Collection[str] = ()) -> Report:
         """The report of what was seen until now, without divergences of known fingerprints."""
@@ -95,7 +112,7 @@ class Observed(Ledger):
             judging = Observed((*self.overlays, file), self.address, self._mode)
             for exchange in self._examples.values():
                 judging.judge(exchange)
-            return judging.findings
+            return [*judging.findings, *self._unproved]
 
         await correct(report.divergences, self, again)
 
@@ -161,10 +178,11 @@ def readable(exchange: Exchange) -> Exchange | str:
         return large
     if "," in named:
         return unknown
-    sent, body = httpx2.ByteStream(answer.body), b""
+    starts, body = range(0, len(answer.body), _PIECE), b""
+    sent = (answer.body[start : start + _PIECE] for start in starts)
     try:
         for piece in httpx2.Response(
-            200, headers={"Content-Encoding": named}, stream=sent
+            200, headers={"Content-Encoding": named}, content=sent
         ).iter_bytes():
             body += piece
             if len(body) > JUDGED:
