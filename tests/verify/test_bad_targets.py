@@ -15,11 +15,16 @@ from typing import NamedTuple
 import httpx2
 import pytest
 
+from stub_server.tools.verify.exchange import Answer, Request
+from stub_server.tools.verify.forms import FORMS
+
 from ..support.forked import Popen
 from ..support.live import NO_TLS
+from .backend import Ask
 from .bad import Speak, Treat, fronting, speaking
 from .runs import ROOT, Outcome, backend, credential, verify
 from .scripted import received
+from .watched import watched
 
 pytestmark = [pytest.mark.check, pytest.mark.turn]
 BUDGET = 8
@@ -211,13 +216,43 @@ def test_what_is_no_api_is_not_compared(name: str) -> None:
 
 
 @pytest.mark.promise("no-credential-in-report")
-def test_no_credential_is_in_a_report_as_the_code_of_a_refusal() -> None:
-    refusal = {"error": True, "message": "No.", "code": f"Bearer {TOKEN}", "status": 404}
-    refuse = answer("404 No", "Content-Type: application/json\r\n", json.dumps(refusal).encode())
-    with speaking(refuse) as url:
-        outcome = verify(url, "--budget", str(BUDGET), token=TOKEN)
-    ended_in_time(outcome, {1, 2})
-    assert TOKEN not in json.dumps(outcome.report)
+@pytest.mark.parametrize(
+    ("status", "media", "said"),
+    [
+        ("404 No", "application/json", {"error": True, "message": "No.", "code": "SECRET"}),
+        ("200 OK", "application/json", {"SECRET": 1, "customers": [{"id": "a", "SECRET": 1}]}),
+        ("200 OK", "application/SECRET", {}),
+    ],
+)
+def test_no_credential_is_in_any_file_wherever_an_answer_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, media: str, said: object
+) -> None:
+    """As a code, as the name of a member, and as a media type: each credential of the run."""
+    secrets = (TOKEN, "Verify.The.Other.Merchant", "Verify-The-Gateway-Of-All")
+    monkeypatch.setenv("STUB_VERIFY_OTHER", secrets[1])
+    words = ["--header", f"X-Gateway: {secrets[2]}", "--record-har", str(tmp_path / "seen.har")]
+    words += ["--write-overlay", str(tmp_path / "overlay.yaml")]
+    for form in FORMS:
+        words += ["--report", f"{form}={tmp_path / form}"]
+    body = json.dumps(said).replace("SECRET", "+".join(secrets)).encode()
+    kind = f"Content-Type: {media.replace('SECRET', '+'.join(secrets))}\r\n"
+    with speaking(answer(status, kind, body)) as url:
+        outcome = verify(url, *words, "--only", "Customers", "--budget", "3", token=TOKEN)
+    assert outcome.exit in (1, 2)
+    for file in tmp_path.iterdir():
+        text = f"{file.read_text()} {outcome.output}".lower()
+        assert not [each for each in secrets if each.lower() in text], file
+
+
+def test_a_deletion_of_nothing_that_is_accepted_does_not_end_a_run() -> None:
+    async def idempotent(request: Request, ask: Ask) -> Answer:
+        found = await ask(request)
+        is_nothing = request.method == "DELETE" and found.status == 404
+        return Answer(204) if is_nothing else found
+
+    run = watched(idempotent, write=True, only=("Webhooks",)).run
+    assert "deleteWebhook" in run.groups
+    assert [] == run.cleanup.left_behind
 
 
 @pytest.mark.parametrize(

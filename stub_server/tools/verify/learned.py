@@ -22,7 +22,9 @@ class Run(Ledger):
         super().__init__(options.overlays, base_of(options.url), mode)
         document = self.document
         self.options, self.catalogue = options, Catalogue(document)
-        self.target, self.showing.token = Target(options, on_exchange), options.token
+        self.target = Target(options, on_exchange)
+        values = [value for name, value in options.headers if name.lower() != "accept"]
+        self.showing.credentials = [options.token, options.other, *values]
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
