@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from stub_server.tools.verify.outcome import of_run
 
 from ..support.forked import run
 from ..support.live import NO_TLS
-from .backend import Ask
+from ..support.make import Json
+from .backend import Ask, rewritten
 from .mutants import every
 from .runs import (
     CREDENTIALS,
@@ -82,6 +84,22 @@ def test_a_change_that_is_not_dated_is_named() -> None:
         outcome = verify(url, "--only", "updateCustomer", "--settle", "0")
     assert [] == missed(outcome, [mutant], beside=0), outcome.output
     assert "updateCustomer" in outcome.divergences[0]["operations"]
+
+
+def test_a_change_that_is_dated_before_its_record_is_certain() -> None:
+    def shifted(it: Json) -> Json:
+        if "updatedAt" not in it:
+            return it
+        local = datetime.fromisoformat(it["updatedAt"]) - timedelta(hours=3)
+        return it | {"updatedAt": local.strftime("%Y-%m-%dT%H:%M:%S.000Z")}
+
+    async def local(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        return rewritten(answer, shifted) if "/v2/plans" in request.path else answer
+
+    found = of_run(watched(local, write=True, only=("Plans",)).run, (), 0).divergences
+    assert "contradiction" == found[0].kind
+    assert "updatedAt" in found[0].title
 
 
 def test_a_method_that_the_contract_lacks_is_tried_of_unknown_records() -> None:

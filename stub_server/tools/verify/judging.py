@@ -340,7 +340,10 @@ class Judge:
             # both requests took a while, the one of the first record and this one
             is_departed = abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest
         if is_departed:
-            yield Difference(place, iso(int(wanted * SECOND)), target)
+            # whatever a contract assumes, nothing happens before its record is there
+            is_before = theirs is not None and theirs + _TOLERANCE < self._first[0]
+            kind = "contradiction" if is_before else "value"
+            yield Difference(place, iso(int(wanted * SECOND)), target, kind)
 
 
 def _attributed(
