@@ -3,9 +3,7 @@ requests and answers.
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
@@ -101,22 +99,10 @@ async def _request(scope: Scope, receive: Receive) -> Request:
     return Request(scope["method"], path, query, headers, bytes(body))
 
 
-def is_for(request: Request, method: str, path: str) -> bool:
-    """Whether a request is one with this method to a path of the contract, such as
-    `/v2/plans/{planId}`.
-
-    `/v2/webhooks/logs` is a path of its own, and no webhook.
-    """
-    if request.method != method:
-        return False
-    if request.path in _paths():
-        return request.path == path
-    return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.path) is not None
-
-
-@cache
-def _paths() -> frozenset[str]:
-    return frozenset(each.path for each in document().operations.values())
+def is_for(request: Request, operation: str) -> bool:
+    """Whether a request is one to an operation of the contract."""
+    known = document().routed(request.path)[0].get(request.method)
+    return known is not None and known.id == operation
 
 
 def own(method: str, path: str, body: Any = None) -> Request:

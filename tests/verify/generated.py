@@ -221,7 +221,7 @@ class Slot(NamedTuple):
 
     def get(self, request: Request) -> Any:
         """The value, or _GONE."""
-        if not is_for(request, self.operation.method, self.operation.path):
+        if not is_for(request, self.operation.id):
             return _GONE
         if self.is_query:
             query = parse_qs(request.query, keep_blank_values=True)
@@ -245,7 +245,7 @@ def _loses(resource: Resource, operation: Operation, path: Path, *lost: Any) -> 
 
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
-        writer = next((each for each in writers if is_for(request, each.method, each.path)), None)
+        writer = next((each for each in writers if is_for(request, each.id)), None)
         if (
             writer is not None
             and answer.status < 300
@@ -274,10 +274,7 @@ def _shares(operation: Operation, member: str, code: str, ignored: str = "") -> 
         value = body.get(member) if isinstance(body, dict) else None
         if not isinstance(value, str):
             return shown.show(answer)
-        if (
-            is_for(request, operation.method, operation.path)
-            and json_of(answer).get("code") == code
-        ):
+        if is_for(request, operation.id) and json_of(answer).get("code") == code:
             spelled = {
                 "punctuation": any(char in value for char in ".-"),
                 "blanks": value != " ".join(value.split()),
@@ -303,7 +300,7 @@ def _fresh(member: str, value: Any) -> Any:
 def _ignores(operation: Operation, name: str) -> Act:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
-        if is_for(request, "GET", operation.path) and answer.status == 200:
+        if is_for(request, operation.id) and answer.status == 200:
             return await ask(without_query(request, name))
         return answer
 
@@ -314,9 +311,7 @@ def _missorts(operation: Operation, option: str) -> Act:
     other = option[1:] if option.startswith("-") else f"-{option}"
 
     async def act(request: Request, ask: Ask) -> Answer:
-        if is_for(request, "GET", operation.path) and parse_qs(request.query).get("sort") == [
-            option
-        ]:
+        if is_for(request, operation.id) and parse_qs(request.query).get("sort") == [option]:
             return await ask(without_query(request, "sort", ("sort", other)))
         return await ask(request)
 
@@ -326,10 +321,7 @@ def _missorts(operation: Operation, option: str) -> Act:
 def _opens(operation: Operation) -> Act:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
-        if (
-            is_for(request, operation.method, operation.path)
-            and json_of(answer).get("code") == "insufficient_scope"
-        ):
+        if is_for(request, operation.id) and json_of(answer).get("code") == "insufficient_scope":
             return await ask(await as_owner(request, ask))
         return answer
 
@@ -339,7 +331,7 @@ def _opens(operation: Operation) -> Act:
 def _renames(operation: Operation, status: int, code: str) -> Act:
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
-        is_so = is_for(request, operation.method, operation.path) and answer.status == status
+        is_so = is_for(request, operation.id) and answer.status == status
         if is_so and json_of(answer).get("code") == code:
             return with_body(answer, dumps(json_of(answer) | {"code": "renamed_code"}))
         return answer
@@ -367,7 +359,7 @@ def _mends(slot: Slot, rule: str, limit: Any) -> Act:
 
     async def act(request: Request, ask: Ask) -> Answer:
         value = slot.get(request)
-        is_asked = is_for(request, slot.operation.method, slot.operation.path)
+        is_asked = is_for(request, slot.operation.id)
         is_broken = value is _GONE if rule == "required" else (_excess(value, rule, limit) or 0) > 0
         if is_asked and is_broken and good:
             return await ask(slot.put(request, _fresh(slot.path[-1], good[-1])))
@@ -459,7 +451,7 @@ def _refuses(
     async def act(request: Request, ask: Ask) -> Answer:
         move = _move(request, operation, field)
         is_move = move.end == end or not _names_state(catalogue, operation, field)
-        is_asked = is_for(request, operation.method, operation.path)
+        is_asked = is_for(request, operation.id)
         if is_asked and is_move and _state(shown.seen.get(move.ident)) == start:
             if await is_hidden(move.ident, request, ask):
                 return await ask(request)  # whoever may not see the record is refused as ever
@@ -487,7 +479,7 @@ def _allows(
 
     async def act(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
-        if is_for(request, operation.method, operation.path) and answer.status == 409:
+        if is_for(request, operation.id) and answer.status == 409:
             move = _move(request, operation, field)
             is_move = move.end == end or (
                 move.end is None and not _names_state(catalogue, operation, field)

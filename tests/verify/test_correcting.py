@@ -49,7 +49,7 @@ def test_a_proof_that_was_cut_says_nothing_about_overlays() -> None:
     found = ledger([loose, finding("uniqueness")], ["createCustomer"])
     told = found.divergences()
 
-    async def cut(file: Path) -> Collection[Finding] | None:
+    async def cut(file: Path, names: Collection[str]) -> Collection[Finding] | None:
         return None
 
     asyncio.run(correct(told, found, cut))

@@ -3,13 +3,13 @@ pointers to both; and where answers have them.
 """
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ...contract.document import JSON, Document, Operation
-from ...contract.lifecycles import Lifecycle
+from ...contract.lifecycles import Lifecycle, Move
 from ...contract.pointers import below
 from ...contract.source import Json
 from ...core.record import Body
@@ -50,12 +50,16 @@ class Resource:
         """The path of one record."""
         return self.path.replace(f"{{{self.key}}}", ident)
 
-    def state_moved_by(self, operation: Operation) -> str:
-        """The member with the state that an operation moves; empty if it moves none."""
+    @property
+    def field(self) -> str:
+        """The member with its state."""
+        return self.lifecycle.field if self.lifecycle else "status"
+
+    def moves_by(self, operation: Operation) -> Sequence[Move]:
+        """The moves that an operation on it makes."""
         if self.lifecycle is None or f"{{{self.key}}}" not in operation.path:
-            return ""
-        is_move = any(operation.id in move.by for move in self.lifecycle.moves)
-        return self.lifecycle.field if is_move else ""
+            return []
+        return [move for move in self.lifecycle.moves if operation.id in move.by]
 
     @property
     def role(self) -> str:
@@ -63,8 +67,13 @@ class Resource:
         return role_of(self.key)
 
 
+_PUBLIC_KEY = {"publicKey": "apiKeyPublic"}
+"""The parameter that names a record by another member than its id."""
+
+
 def role_of(parameter: str) -> str:
     """`projectId` -> `the project`, `apiKeyId` -> `the api key`."""
+    parameter = _PUBLIC_KEY.get(parameter, parameter)
     words = re.sub("([A-Z])", r" \1", parameter.removesuffix("Id"))
     return f"the {words.lower()}"
 
@@ -104,7 +113,8 @@ class Catalogue:
             key = last.strip("{}")
             if key == last or key in found:
                 continue
-            here, above = self.document.routed(item.path)[0], self.document.routed(folder)[0]
+            here = self.document.routed(item.path)[0]
+            above = self.document.routed(folder)[0]
             shown = next(filter(None, map(self._shown_by, here.values())), "")
             made = self._shown_by(above["POST"]) if "POST" in above else shown
             creates = []
@@ -162,7 +172,7 @@ def at(value: Any, steps: Steps) -> Any:
 
 def record_of(body: Any) -> Body:
     """The record in an answer, its first object with an id; an empty one where there is none."""
-    return next((part for _, part in _parts(body) if _is_record(part)), {})
+    return next((part for _, part in _parts(body) if is_record(part)), {})
 
 
 def part_about(body: Any, ident: Any) -> Body:
@@ -176,7 +186,7 @@ def part_about(body: Any, ident: Any) -> Body:
 def entries_of(body: Any) -> list[Any]:
     """The records of a list, the first in an answer that has any."""
     for _, part in _parts(body):
-        records = [*filter(_is_record, part)] if isinstance(part, list) else []
+        records = [*filter(is_record, part)] if isinstance(part, list) else []
         if records:
             return records
     return []
@@ -188,9 +198,9 @@ def aligned(body: Any, like: Any) -> Any:
     """
     for steps, part in _parts(like):
         own: Any = record_of(body)
-        if isinstance(part, list) and any(map(_is_record, part)):
+        if isinstance(part, list) and any(map(is_record, part)):
             own = entries_of(body)
-        elif not _is_record(part):
+        elif not is_record(part):
             continue
         if not own or own is body or (steps and at(body, steps) is not None):
             return body
@@ -207,7 +217,8 @@ def leave_out(body: Any, idents: Container[str]) -> None:
             part[:] = [each for each in part if record_of(each).get("id") not in idents]
 
 
-def _is_record(part: Any) -> bool:
+def is_record(part: Any) -> bool:
+    """Whether a value is an object with an id."""
     return isinstance(part, dict) and "id" in part
 
 
@@ -220,13 +231,11 @@ def _parts(body: Any) -> Iterator[tuple[Steps, Any]]:
             pending.append(((*steps, name), inner))
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any) -> list[Any]:
     """The texts, numbers and other plain values in a JSON value."""
-    if isinstance(value, (Mapping, list)):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from leaves(inner)
-    else:
-        yield value
+    found: list[Any] = []
+    with_leaves(value, found.append)
+    return found
 
 
 def with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -246,3 +255,8 @@ def pointer_of(operation: Operation, *steps: str | int) -> str:
 def body_of(operation: Operation) -> str:
     """The pointer to the schema of an operation's body."""
     return below("#", *operation.body_at)
+
+
+def member_of(operation: Operation, *names: str) -> str:
+    """The pointer to a member of an operation's body."""
+    return below(body_of(operation), "properties", *names)

@@ -19,7 +19,8 @@ class Cleanup:
     def __init__(self, catalogue: Catalogue, target: Target, tag: str) -> None:
         """The names of the run's records contain `tag`."""
         self.tag = tag
-        self._catalogue, self._target = catalogue, target
+        self._catalogue = catalogue
+        self._target = target
         self._made: list[Made] = []
         self.noted: set[str] = set()
         """Ids of all records that were ever made."""
@@ -84,7 +85,8 @@ class Cleanup:
 
     async def _search(self, resource: Resource) -> None:
         """Note the newest records of a list that contain the run's tag and are not known yet."""
-        made, listing = self.made(), resource.list
+        made = self.made()
+        listing = resource.list
         if listing is None or "{" in resource.create.path:
             return
         answer = await self._target.ask("GET", listing.path, query="limit=100")

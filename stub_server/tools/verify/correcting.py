@@ -5,16 +5,16 @@ that they do.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import orjson
 import yaml
 
 from ...contract.document import Document, Operation
 from ...contract.pointers import located
-from ...contract.source import ContractError, Place, json_path
+from ...contract.source import ContractError, Place, json_path, value_at
 from ...core.record import Body
 from ...settings import Overlays
 from .findings import Divergence, Finding, Report
@@ -22,14 +22,15 @@ from .merging import Ledger
 from .run import Runner
 from .twin import Twin
 
-Again = Callable[[Path], Awaitable[Collection[Finding] | None]]
-"""Judges the target once more, by the contract with an overlay; None if that could not be done."""
-_SEEN = frozenset(
-    ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
-)
-"""Keywords that an answer may violate, and that can be removed from the contract."""
-_TOGETHER = dict.fromkeys(("format", "pattern"), ("format", "pattern"))
+Again = Callable[[Path, Collection[str]], Awaitable[Collection[Finding] | None]]
+"""Judges some operations of the target once more, by the contract with an overlay; None if that
+could not be done.
+"""
+_ALTERNATIVES = ("format", "pattern")
 """Keywords that may refuse a value together."""
+_LOOSE = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "multipleOf",
+          "uniqueItems", "enum", *_ALTERNATIVES)  # fmt: skip
+"""Keywords that can be removed from the contract."""
 _SEED = 1
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
@@ -39,15 +40,11 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
     it is silent.
     """
 
-    async def again(file: Path) -> Collection[Finding] | None:
-        only = set[str]()
-        for each in report.divergences:
-            only.update(each.operations if (each.overlay or {}).get("actions") else ())
-        options = replace(run.options, overlays=(*run.overlays, file), only=(*only,))
+    async def again(file: Path, names: Collection[str]) -> Collection[Finding] | None:
+        options = replace(run.options, overlays=(*run.overlays, file), only=(*names,))
         second = await Runner(options, progress).run()
         report.left_behind += second.cleanup.left_behind
-        is_early = second.away or second.is_late or second.is_interrupted
-        if not is_early:
+        if not (second.away or second.is_late or second.is_interrupted):
             return second.findings
         report.notes.append(
             "Corrections were not proved: the second run ended early. Raise --budget."
@@ -62,25 +59,26 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
     left, and no class of findings is new at its operations.
     """
     followed: list[Divergence] = []
-    closed: list[Divergence] = []
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"
         for each in divergences:
-            actions = _unlike(_actions_of(each, seen.document))
-            each.overlay = {"actions": actions}
-            if actions and _starts([*followed, each], seen.overlays, file):
+            actions = chain.from_iterable(_actions(it, seen.document) for it in each.findings)
+            each.overlay = {"actions": _unlike(actions)}
+            if each.overlay["actions"] and _starts([*followed, each], seen.overlays, file):
                 followed.append(each)
-        after = await again(file) if _starts(followed, seen.overlays, file) else None
+        names = set[str]().union(*(each.operations for each in followed))
+        after = await again(file, names) if _starts(followed, seen.overlays, file) else None
         left = set(map(_key, after or ()))
         new = {key[:2] for key in left} - {_key(each)[:2] for each in seen.findings}
+        changed = {operation for _, operation in new}
+        closed = []
         for each in followed if after is not None else ():
-            changed = {operation for _, operation in new}.intersection(each.operations)
-            if not changed and left.isdisjoint(map(_key, each.findings)):
+            if changed.isdisjoint(each.operations) and left.isdisjoint(map(_key, each.findings)):
                 closed.append(each)
         # Only these are written as actions; the others are comments.
         written = [each for each in closed if each.basis == "assumed"]
         if not _starts(written, seen.overlays, file):
-            closed = [each for each in closed if each not in written]
+            closed = []
     for each in divergences:
         each.is_tried = after is not None or each not in followed
         each.overlay = each.overlay if each in closed else None
@@ -106,54 +104,28 @@ def _unlike(actions: Iterable[Body]) -> list[Body]:
     return [*{orjson.dumps(action): action for action in actions}.values()]
 
 
-def _actions_of(divergence: Divergence, document: Document) -> Iterator[Body]:
-    for finding in divergence.findings:
-        operation = document.operations.get(finding.operation)
-        if operation is not None:
-            yield from _actions(finding, operation, document)
-
-
-def _actions(finding: Finding, operation: Operation, document: Document) -> Iterator[Body]:
+def _actions(finding: Finding, document: Document) -> Iterator[Body]:
     """The actions against one finding; none if no overlay helps."""
-    status, pointer = finding.target.status, finding.pointer
-    above, _, last = pointer.rpartition("/")
+    status, at = finding.target.status, located(document, finding.pointer)[0]
+    operation = document.operations.get(finding.operation)
+    *above, last = at or [""]
     match finding.kind:
         case "missing-operation" | "missing-header":
-            yield _removal(located(document, pointer)[0])
-        case "scope" if status < 300 and last.isdecimal():
-            yield _removal(located(document, pointer)[0])
-        case "wrong-status" | "undocumented-status" if 200 <= status < 300:
+            yield _removal(at)
+        case "scope" if status < 300 and isinstance(last, int):
+            yield _removal(at)
+        case "wrong-status" | "undocumented-status" if operation and 200 <= status < 300:
             yield from _moved(operation, status)
         case "stricter" if last == "enum":
             value = orjson.dumps(finding.tries.removeprefix("the value ")).decode()
-            entries = json_path(_place(document, pointer)[0])
-            yield {"target": f"{entries}[?@ == {value}]", "remove": True}
+            yield {"target": f"{json_path(at)}[?@ == {value}]", "remove": True}
         case "schema" if last == "enum" and finding.got is not None:
-            enum = json_path(_place(document, pointer)[0])
-            yield {"target": enum, "update": [finding.got.value]}
-        case "schema" if last in _SEEN:
-            yield from _loosened(document, above, last)
-        case "laxer":
-            yield from _loosened(document, above, last)
-
-
-def _loosened(document: Document, pointer: str, keyword: str) -> Iterator[Body]:
-    """Remove a keyword of a schema that the target does not follow."""
-    at, schema = _place(document, pointer)
-    for each in _TOGETHER.get(keyword, (keyword,)):
-        # not an operation, a body or a member, which others need
-        if isinstance(schema, dict) and not isinstance(schema.get(each, {}), dict):
-            yield _removal([*at, each])
-
-
-def _place(document: Document, pointer: str) -> tuple[Place, Any]:
-    """The place of what a pointer leads to, and what is there, with references followed; None if
-    nothing is.
-    """
-    at, node = located(document, pointer)
-    while isinstance(node, dict) and "$ref" in node:
-        at, node = located(document, node["$ref"])
-    return at, node
+            yield {"target": json_path(at), "update": [finding.got.value]}
+        case "laxer" | "schema" if last in _LOOSE:
+            schema = value_at(document.raw, above)
+            for keyword in _ALTERNATIVES if last in _ALTERNATIVES else (last,):
+                if keyword in schema:
+                    yield _removal([*above, keyword])
 
 
 def _moved(operation: Operation, status: int) -> list[Body]:

@@ -17,10 +17,6 @@ SEVERITY = sorted(CLASSES, key=lambda kind: CLASSES[kind].get("costs", len(CLASS
 """The order of a report: first what costs data or money."""
 GROUPS = ("accepts", "rejects", "persists", "filters", "transitions")
 """The groups of probes, which are the columns of a report."""
-
-
-Rows = dict[str, dict[str, str]]
-"""By operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`."""
 LONGEST = 300  # characters of an excerpt
 LISTED = "a record of the list"
 """What is tried with each of the first records of a list."""
@@ -59,7 +55,7 @@ class Got(NamedTuple):
 _NOT_SHOWN, _NOTHING = Shown("", "", ""), Said(0, "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Finding:
     """One way in which an answer departs.
 
@@ -136,6 +132,7 @@ class Report:
     """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent;
     `exit` is 0 to 3.
 
+    `rows` have for each of `GROUPS` of an operation `ok`, `diverges`, `unreached` or `none`.
     `contract` has version and digest of the contract, `hidden` counts the divergences that a
     baseline hides, and `tag` is in the names of the run's records. `notes` are for the terminal.
     """
@@ -146,7 +143,7 @@ class Report:
     seconds: float
     requests: int
     coverage: float
-    rows: Rows
+    rows: dict[str, dict[str, str]]
     divergences: list[Divergence]
     hidden: int = 0
     exit: int = 0

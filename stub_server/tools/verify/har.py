@@ -1,8 +1,7 @@
 """Reads the exchanges of an HTTP archive (HAR 1.2), and writes exchanges as one."""
 
 from base64 import b64decode
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,11 @@ from .exchange import Answer, Exchange, Headers, Request, base_of
 LARGEST = 64 * 1024 * 1024  # bytes of a file
 # An archive has decoded bodies.
 _OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-encoding"))
-_BODILESS = frozenset((204, 304))
 
 
-def read(file: Path, base_url: str | None = None) -> tuple[list[Exchange], Counter[str]]:
-    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them; and
-    how many entries cannot be judged, by reason.
+def read(file: Path, base_url: str | None = None) -> Iterator[Exchange | str]:
+    """Read an archive: the requests below `base_url`, the parent of `/v2`, or all of them. Of an
+    entry that cannot be judged, the reason.
 
     Raises UnusableInput.
     """
@@ -39,18 +37,11 @@ def read(file: Path, base_url: str | None = None) -> tuple[list[Exchange], Count
     if not isinstance(entries, list):
         raise UnusableInput(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
     base = "" if base_url is None else str(httpx2.URL(base_of(base_url))).rstrip("/")
-    exchanges: list[Exchange] = []
-    left_out: Counter[str] = Counter()
     for each in entries:
         try:
-            found = _exchange(each, base)
+            yield _exchange(each, base)
         except (AttributeError, KeyError, TypeError, ValueError, httpx2.InvalidURL):
-            found = "unreadable"
-        if isinstance(found, str):
-            left_out[found] += 1
-        else:
-            exchanges.append(found)
-    return exchanges, left_out
+            yield "unreadable"
 
 
 def archive_of(entries: Iterable[Body | orjson.Fragment]) -> bytes:
@@ -82,23 +73,21 @@ def _exchange(found: Any, base: str) -> Exchange | str:
     be read.
     """
     request, response = found["request"], found["response"]
-    method, content = str(request["method"]), response["content"]
-    status = index(response["status"])  # 200.0 is none
-    url, text = httpx2.URL(request["url"]), content.get("text")
+    url, content = httpx2.URL(request["url"]), response["content"]
+    status, text = index(response["status"]), content.get("text")  # 200.0 is none
+    base = base or str(url.join("/")).rstrip("/")
     if not 100 <= status <= 999:
         return "without response"
-    base = base or str(url.join("/")).rstrip("/")
     if not str(url).startswith(f"{base}/"):
         return "of another address"
-    path, _, query = str(url).partition("#")[0].removeprefix(base).partition("?")
-    is_due = method != "HEAD" and status not in _BODILESS and content.get("size", 0) > 0
-    if text is None and is_due:
+    if text is None and content.get("size", 0) > 0:
         return "without the body of the response"
+    path, _, query = str(url).partition("#")[0].removeprefix(base).partition("?")
     is_encoded = content.get("encoding") == "base64"
     body = b64decode(text or "") if is_encoded else (text or "").encode()
     sent = ((request.get("postData") or {}).get("text") or "").encode()
     return Exchange(
-        Request(method, path, query, _headers(request), sent),
+        Request(str(request["method"]), path, query, _headers(request), sent),
         Answer(status, _headers(response), body),
     )
 

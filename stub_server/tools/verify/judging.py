@@ -1,81 +1,69 @@
 """Says in what the answer to a probe departs: by the contract, by what the twin answered, and by
 what was sent.
+
+A value is compared if it follows from a request, a default, a state or an earlier answer. The
+schema alone decides about others.
 """
 
-import secrets
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
+from ...core.clock import SECOND, iso
 from ...core.record import Body
 from .catalogue import (
-    Catalogue,
     Steps,
+    aligned,
+    at,
     body_of,
     entries_of,
     is_list,
+    is_record,
     leaves,
     pointer_of,
     queried,
 )
-from .cleanup import Cleanup
-from .comparing import Comparing, Difference, folded, is_number
-from .exchange import Answer, Exchange, base_of, code_of
-from .findings import CLASSES, RANKS, Finding, Got, Said
-from .merging import Ledger
-from .options import Options
-from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Probe, Roles, roles_in
-from .target import Target
+from .comparing import folded, instant_of, is_like, is_number
+from .exchange import Answer, Exchange, code_of
+from .findings import CLASSES, RANKS, Finding, Got, Said, Words
+from .learned import Run
+from .probes import GIVEN, NONE, SETUP, WRONG, Flaw, Names, Probe, Roles, is_id, roles_in
 
 INVALID = (400, 422)
-_LISTS = ("list", "more", "filter")
 _REFUSED = {401: "auth", 403: "scope"}
+_TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that requests took
+_MISSING = object()
+"""In place of a member that the target does not have."""
+_MATCHING = Words("the records that match")
+_LISTS = ("list", "more", "filter")
 
 
-class Run(Ledger):
-    """What the journeys of a run share, and what it has learned."""
+class Difference(NamedTuple):
+    """A value that is not as expected. `at` has the names of members, without positions in lists.
 
-    def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
-        """Raises ContractError."""
-        mode = "write" if options.write else "read"
-        super().__init__(options.overlays, base_of(options.url), mode)
-        document = self.document
-        self.options, self.catalogue = options, Catalogue(document)
-        self.target, self.showing.token = Target(options, on_exchange), options.token
-        self.tag = secrets.token_hex(3)
-        """Differs from run to run."""
-        self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.demanded: dict[str, Body] = defaultdict(dict)
-        """What creations demand that the contract lacks, by operationId."""
-        self.instead: dict[str, dict[str, tuple[Any, Any]]] = defaultdict(dict)
-        """By operationId and required member: a value that a creation refuses, and one that it
-        accepts and the contract lists too.
-        """
-        self.closed: dict[str, str] = {}
-        """Why operations are out of the credential's reach, by operationId."""
-        chosen = filter(options.includes, document.operations.values())
-        self.chosen = [operation.id for operation in chosen]
-        """The operationIds that the run is about."""
-        self.created: set[float] = set()
-        """Each `createdAt` of the target's new records, in seconds since 1970."""
-        self.unanswered = 0
-        """Requests that may have changed something without an answer."""
-        self.seconds = 0.0
-        self.away = ""
-        """A clause that says why the target could not be asked any more."""
-        self.is_late, self.is_interrupted = False, False
+    `kind` is a class, or `list` if a list has too few of the journey's own records, and `more` if
+    it has too many: the class depends on the probe. It is `filter` if the list has records of
+    others, and `missing` if the target has no such member: that is a departure only if it was
+    written. `writers` are the operation that wrote the value, `inside` its body, and the last one
+    that wrote to the record.
+    """
+
+    at: Steps
+    expected: Any
+    got: Any
+    kind: str = "value"
+    writers: tuple[Operation, ...] = ()
+    inside: Steps = ()
 
 
 class Judge:
     """One per journey."""
 
     def __init__(self, run: Run, roles: Roles) -> None:
-        self.comparing = Comparing(roles, _assumed(run.document), run.created)
-        self._run = run
+        self._run, self._roles = run, roles
         codes = [str(key.code) for keys in run.document.unique.values() for key in keys if key.code]
         known: dict[str, str] = fixture("verify.yaml")["refusals"]
         self._kinds = dict.fromkeys(codes, "uniqueness") | known
@@ -86,6 +74,23 @@ class Judge:
         """
         # by the places of values that are not as expected, what was found to be their cause
         self._departed: dict[Steps, Operation] = {}
+        # from what values may follow
+        self._known = _assumed(run.document)
+        # what was written, by the record of the twin, the newest first
+        self._written: dict[str, list[tuple[Operation, Body]]] = {}
+        # the `createdAt` of the first record, at the target and at the twin
+        self._first: tuple[float, float] | None = None
+        self._slowest = 0.0
+
+    def sent(self, value: Any) -> None:
+        """Note the values of a request: those of answers may follow from them."""
+        self._known |= {folded(leaf) for leaf in leaves(value)}
+
+    def wrote(self, operation: Operation, record: str, body: Body) -> None:
+        """Note what an accepted request has written to a record of the twin: an answer that lacks
+        it shows that it was not stored.
+        """
+        self._written.setdefault(record, []).insert(0, (operation, body))
 
     def findings(
         self, probe: Probe, exchange: Exchange, twin: Answer, took: float
@@ -100,15 +105,14 @@ class Judge:
         if 0 < answer.status < 500:
             found += self._status(probe, answer, twin)
             if answer.is_success and twin.is_success:
-                found += self._values(probe, answer, twin, took)
+                self._slowest = max(self._slowest, took)
+                found += self._values(probe, answer.json(), twin)
         found.sort(key=lambda each: RANKS[each.kind])
-        chosen = []
+        chosen, showing = [], self._run.showing
         for each in found:
-            is_of_line = each.kind == found[0].kind and "by_line" in CLASSES[each.kind]
-            if each is found[0] or is_of_line or "beside" in CLASSES[each.kind]:
-                chosen.append(each)
-        showing = self._run.showing
-        return [showing.finding(each, exchange, probe.operation, probe.group) for each in chosen]
+            if each.kind == found[0].kind or "beside" in CLASSES[each.kind]:
+                chosen.append(showing.finding(each, exchange, probe.operation, probe.group))
+        return chosen
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
@@ -130,43 +134,41 @@ class Judge:
         title = f"{about.id} · {title}."
         return Finding(kind, pointer, title, expected, got, about.id, place, tries)
 
+    # -- the status
+
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        # what is invalid too says nothing about a credential or a state
-        suspect = "" if target.status in INVALID else probe.suspect
-        title = f"{probe.learns}: answered {target.status}, expected {twin.status}"
         if probe.expects and target.is_success is twin.is_success:
             return
         if twin.status == 404 and probe.group == SETUP:
             return  # the twin has refused to make what this removes
-        if self._is_harmless(probe, target, twin):
-            return
-        if target.status == twin.status:
-            expected = code_of(twin.json())
-            if target.is_success or expected == code_of(target.json()):
-                return
-            kind = "error-code"
-            title = f"{probe.learns}: {target.status} without the code {expected}"
-        elif target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
-            kind = "api-key"
-        elif target.is_success is twin.is_success:
-            kind = suspect if suspect in _REFUSED.values() else "wrong-status"
-        else:
-            refusal = twin if target.is_success else target
-            rights = suspect if suspect == "auth" else _REFUSED.get(refusal.status)
-            kind = rights or suspect or self._kind(probe, refusal, twin)
+        kind = "" if self._is_harmless(probe, target, twin) else self._kind(probe, target, twin)
         if kind == "read-only":
             written = probe.body[probe.pointer.rpartition("/")[2]]
             if folded(written) not in map(folded, leaves(target.json())):
                 return  # it has ignored the member
-        yield self._found(kind, probe, self._run.showing.said(twin), title)
+        if kind:
+            title = f"{probe.learns}: answered {_named(target)}, expected {_named(twin)}"
+            yield self._found(kind, probe, self._run.showing.said(twin), title)
 
-    def _kind(self, probe: Probe, refusal: Answer, twin: Answer) -> str:
-        """The class of a request that one side alone refuses."""
-        if refusal is not twin:
+    def _kind(self, probe: Probe, target: Answer, twin: Answer) -> str:
+        """The class of another status, or of another code; empty where there is none."""
+        # what is invalid too says nothing about a credential or a state
+        suspect = "" if target.status in INVALID else probe.suspect
+        is_refused, refusal = not target.is_success, twin if target.is_success else target
+        if target.status == twin.status:
+            is_same = code_of(target.json()) == code_of(twin.json())
+            return "error-code" if is_refused and not is_same else ""
+        if target.status == 401 and probe.credential not in (GIVEN, NONE, WRONG):
+            return "api-key"
+        if target.is_success is twin.is_success:
+            return suspect if suspect in _REFUSED.values() else "wrong-status"
+        if suspect != "auth":
+            suspect = _REFUSED.get(refusal.status) or suspect
+        if is_refused:
             other = "refused-creation" if probe.group == SETUP else "stricter"
         else:
             other = "rule" if twin.status == 409 else "laxer"
-        return self._kinds.get(str(code_of(refusal.json())), other)
+        return suspect or self._kinds.get(str(code_of(refusal.json())), other)
 
     def _is_harmless(self, probe: Probe, target: Answer, twin: Answer) -> bool:
         """Whether another credential than the caller's is refused what the contract shows to it, or
@@ -179,54 +181,52 @@ class Judge:
             return not entries_of(target.json())
         return twin.is_success and target.status == 403
 
-    def _values(self, probe: Probe, target: Answer, twin: Answer, took: float) -> Iterator[Finding]:
-        body, names_own = target.json(), any(roles_in([probe.path, *probe.query.values()]))
+    # -- the values
+
+    def _values(self, probe: Probe, body: Any, twin: Answer) -> Iterator[Finding]:
+        names_own = any(roles_in([probe.path, probe.query]))
         is_own = probe.makes or probe.operation.method != "GET" or names_own
         if is_list(probe.operation):
             is_own = probe.narrowed
         # which records are on a page depends on the order of those of one instant
         if probe.expects or body is None or not is_own or probe.suspect == "paging":
             return
-        found = [*self.comparing.differences(body, twin.json(), took)]
+        like = twin.json()
+        found = [it for it in self._walk((), aligned(body, like), like) if it.kind != "missing"]
         has_others = self.has_strange or any(each.kind in _LISTS for each in found)
         for each in found:
-            is_figure = is_number(each.expected) and each.kind != "not-persisted"
+            is_figure = is_number(each.expected) and not each.writers
             # what is there beside has been found as it was made, or not deleted
             is_known = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
             if not is_known and not (is_figure and has_others):
                 yield self._differs(probe, twin.status, each)
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
-        kind, member, operation = it.kind, ".".join(it.at) or "the body", probe.operation
-        inside = Steps()
-        got = self._run.showing.value(member, it.got)
-        wanted = self._run.showing.value(member, it.expected)
+        document, operation, kind = self._run.document, probe.operation, it.kind
+        member, inside = ".".join(it.at) or "the body", Steps()
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             where = queried(operation)[name][0]
-            probe = replace(probe, about=operation, pointer=where, learns=f"filtered by {name}")
+            probe = replace(probe, about=operation, pointer=where, learns=f"{name}: its records")
         elif self._is_confirmed(probe, it):
             kind = probe.suspect
-        elif it.writer is not None:
-            inside, writer = it.at[it.at.index(it.member) :], it.writer
-            where = within(self._run.document, body_of(writer), inside)[0]
+        elif it.writers:
+            inside, writer = it.inside, it.writers[0]
+            if writer != it.writers[-1]:  # an update must leave alone what it does not have
+                writer = self._departed.get(it.at, it.writers[-1])
+            where = within(document, body_of(writer), inside)[0]
             if where.endswith("additionalProperties"):  # of a map, whose names are free
-                inside = (it.member,)
-                where = below(body_of(writer), "properties", it.member)
-            if writer != probe.about:  # an update must leave alone what it does not have
-                for kept in self._run.catalogue.resources.values():
-                    if kept.update == probe.about and kept.read is not None:
-                        writer = probe.about
-                writer = self._departed.get(it.at, writer)
+                inside = inside[:1]
+                where = below(body_of(writer), "properties", *inside)
             probe = replace(probe, about=writer, pointer=where)
         else:
-            kind = {"list": "value", "more": "value"}.get(kind, kind)
-            if kind == "value" and is_number(it.expected):
-                kind = "figures"
+            kind = "value" if it.expected == _MATCHING else kind
+            kind = "figures" if is_number(it.expected) else kind
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
-            where = within(self._run.document, root, it.at)[0]
-            probe = replace(probe, about=operation, pointer=where)
+            probe = replace(probe, about=operation, pointer=within(document, root, it.at)[0])
         self._departed.setdefault(it.at, probe.about)
+        got = self._run.showing.value(member, it.got)
+        wanted = self._run.showing.value(member, it.expected)
         title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
         found = self._found(kind, probe, expected, title, Got(member, it.got))
@@ -241,9 +241,133 @@ class Judge:
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
         kinds = self._run.catalogue.resources.values()
-        states = {kind.state_moved_by(probe.about) for kind in kinds}
+        states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
         # else the state was written by its name
-        return difference.writer is None and not states.isdisjoint(difference.at[-1:])
+        return not difference.writers and not states.isdisjoint(difference.at[-1:])
+
+    # -- the walk over both bodies
+
+    def _walk(self, place: Steps, target: Any, twin: Any) -> Iterator[Difference]:
+        """Where the target's value differs from the twin's; if it has another type, the schema
+        finds that.
+        """
+        instant = instant_of(twin)
+        if target is _MISSING:
+            yield Difference(place, twin, Words("nothing"), "missing")
+        elif not is_like(target, twin):
+            return
+        elif isinstance(twin, dict):
+            yield from self._members(place, target, twin)
+        elif isinstance(twin, list):
+            yield from self._list(place, target, twin)
+        elif is_id(twin):
+            yield from self._id(place, target, twin)
+        elif instant is not None and instant not in self._known:
+            yield from self._instant(place, target, instant)
+        elif target == twin or (instant is not None and instant_of(target) == instant):
+            return
+        elif instant is not None or is_number(twin):  # numbers are always computed
+            yield Difference(place, twin, target)
+        elif None in (target, twin) or folded(twin) in self._known:
+            yield Difference(place, twin, target, "default")
+
+    def _members(self, place: Steps, target: Body, twin: Body) -> Iterator[Difference]:
+        unknown = [target[name] for name in target.keys() - twin.keys()]
+        written = self._written.get(str(twin.get("id")), [])
+        for name, one in twin.items():
+            theirs = target.get(name, _MISSING)
+            # where only its name is unknown, it has another one, which the schema finds
+            if theirs is _MISSING and one in unknown:
+                continue
+            for each in self._walk((*place, name), theirs, one):
+                yield _attributed(each, (*place, name), written)
+        if unknown and "id" not in twin:
+            yield Difference(place, twin, target, "missing")
+
+    def _list(self, place: Steps, target: list[Any], twin: list[Any]) -> Iterator[Difference]:
+        every = [*twin, *target]
+        if every and all(map(is_record, every)):
+            yield from self._records(place, target, twin)
+            return
+        if len(twin) != len(target):
+            yield Difference(place, twin, target)
+            return
+        if all(isinstance(entry, str) and not is_id(entry) for entry in every):
+            target, twin = sorted(target), sorted(twin)  # no order is documented
+        for theirs, one in zip(target, twin, strict=True):
+            yield from self._walk(place, theirs, one)
+
+    def _records(self, place: Steps, target: list[Body], twin: list[Body]) -> Iterator[Difference]:
+        """Compare lists of records. They are whole if all of the twin's are the journey's own."""
+        listed = {str(entry["id"]): entry for entry in target}
+        named = {self._roles.role(own["id"]): own for own in twin}
+        for name, own in named.items():
+            if name in listed:
+                yield from self._walk(place, listed[name], own)
+        if None in named:
+            return
+        others = listed.keys() - named.keys()
+        if named.keys() - listed.keys():
+            yield Difference(place, _MATCHING, Words("too few records"), "list")
+        if others:
+            kind = "more" if others <= self._roles.own else "filter"
+            yield Difference(place, _MATCHING, Words("records that do not match"), kind)
+
+    def _id(self, place: Steps, target: Any, twin: str) -> Iterator[Difference]:
+        role = self._roles.role(twin)
+        if role is None:
+            if is_id(target):
+                self._roles.pair(Names(target, twin))
+        elif target != role:
+            wanted = Words("the id of the record in the request") if target else twin
+            yield Difference(place, wanted, target, "reference" if is_id(target) else "value")
+
+    def _instant(self, place: Steps, target: Any, twin: float) -> Iterator[Difference]:
+        """Compare an instant by its distance from the journey's first `createdAt`: what was before
+        belongs to records of others.
+
+        A clock that never shows another `createdAt` may stand still: it tells nothing.
+        """
+        theirs, created = instant_of(target), self._run.created
+        if theirs is not None and place[-1] == "createdAt":
+            created.add(theirs)
+            self._first = self._first or (theirs, twin)
+        if self._first is None or twin < self._first[1]:
+            return
+        wanted = self._first[0] + twin - self._first[1]
+        is_departed = target is None
+        if theirs is not None and len(created) > 1:
+            # both requests took a while, the one of the first record and this one
+            is_departed = abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest
+        if is_departed:
+            # whatever a contract assumes, nothing happens before its record is there
+            is_before = theirs is not None and theirs + _TOLERANCE < self._first[0]
+            kind = "contradiction" if is_before else "value"
+            yield Difference(place, iso(int(wanted * SECOND)), target, kind)
+
+
+def _attributed(
+    difference: Difference, place: Steps, written: Sequence[tuple[Operation, Body]]
+) -> Difference:
+    """The difference in the member of a record at a place, with the operation that has written its
+    value.
+    """
+    inside, wanted = difference.at[len(place) - 1 :], folded(difference.expected)
+    for writer, body in written:
+        if place[-1] not in body or difference.writers:
+            continue
+        sent = body[place[-1]]
+        is_lost = difference.kind == "missing" and at(body, inside) is not None
+        if is_lost or difference.expected == sent or wanted in map(folded, leaves(sent)):
+            writers = writer, written[0][0]
+            return difference._replace(kind="not-persisted", writers=writers, inside=inside)
+    return difference
+
+
+def _named(answer: Answer) -> str:
+    """The status of an answer, and the code of a refusal."""
+    code = "" if answer.is_success else code_of(answer.json()) or ""
+    return f"{answer.status} {code}".rstrip()
 
 
 def _assumed(document: Document) -> set[Any]:
@@ -251,7 +375,7 @@ def _assumed(document: Document) -> set[Any]:
     found: set[Any] = {True, False}
     for schema in document.raw["components"]["schemas"]:
         defaults = document.defaults(schema).values()
-        found.update(each for each in defaults if isinstance(each, str))
+        found.update(folded(each) for each in defaults if isinstance(each, str))
     for lifecycle in document.lifecycles.values():
-        found.update(lifecycle.states)
+        found.update(map(folded, lifecycle.states))
     return found

@@ -2,14 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
 from ...app import data_dir
-from ...contract.document import JSON
-from ...contract.pointers import below, canonical, located
-from ...contract.source import unescaped
+from ...contract.document import JSON, Operation, Response
+from ...contract.pointers import canonical, located
+from ...core.record import Body
 from ...settings import Overlays
 from .conformity import Conformity, words
 from .findings import CLASSES, GROUPS, LISTED, SEVERITY, Divergence, Finding, Report, listed
@@ -24,8 +25,8 @@ _MISSING = "missing-operation"
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
 _LIMITS = ("Length", "imum")
 """How keywords end that operations share with others."""
-_VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\b(?:above|below) the \w+")
-_MEMBER = re.compile(r".*/(properties|parameters)/([^/]+)").match
+_VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\bbeyond the \w+")
+_MEMBER = re.compile(r".*/(?:properties|responses/\w+/headers)/([^/]+)").match
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
@@ -56,40 +57,43 @@ class Ledger:
             self.groups[operation].add(group)
             self.groups[about or operation].add(group)
 
-    def ended(
+    def reported(
         self,
         divergences: Collection[Divergence],
         known: Collection[str],
-        *,
         among: Collection[str],
-        beyond: int,
-        unseen: str,
+        reasons: Callable[[Operation, Response], Iterable[str | None]] = lambda *_: (),
         **more: Any,
     ) -> Report:
         """The report of these divergences but for those of `known` fingerprints.
 
         Its coverage is how many of the documented statuses of the operations `among` were answered;
-        `beyond` reach are some. `unseen` is the state of a group that was not probed.
+        one of which there are `reasons` cannot be.
         """
-        rows, documented = {}, Pairs()
+        rows, unreached, documented = {}, list[Body](), 0
         for name in among:
-            statuses = self.document.operations[name].responses
-            documented |= {(name, status) for status in statuses}
-            row = dict.fromkeys(GROUPS, "none") | {"accepts": unseen, "rejects": unseen}
+            operation = self.document.operations[name]
+            row = dict.fromkeys(GROUPS, "none") | {"accepts": "unreached", "rejects": "unreached"}
             rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
+            documented += len(operation.responses)
+            for status, response in operation.responses.items():
+                if (name, status) not in self.pairs:
+                    why = next(filter(None, reasons(operation, response)), "")
+                    unreached.append({"operationId": name, "status": status, "reason": why})
         for divergence in divergences:
             for name, group in divergence.cases:
                 if name in rows:
                     rows[name][group] = "diverges"
         shown = [each for each in divergences if each.fingerprint not in known]
-        contract = self.document.identity
-        reached, reachable = len(documented & self.pairs), len(documented) - beyond
+        contract, beyond = self.document.identity, sum(bool(it["reason"]) for it in unreached)
+        reached = documented - len(unreached)
         return Report(
             target=self.address,
             mode=self._mode,
             contract=f"{contract['version']} {contract['digest'][:12]}",
-            coverage=round(100 * reached / (reachable or 1), 1),
+            coverage=round(100 * reached / (documented - beyond or 1), 1),
             rows=rows,
+            unreached=unreached,
             divergences=shown,
             hidden=len(divergences) - len(shown),
             **more,
@@ -108,9 +112,9 @@ class Ledger:
         """
         order = [*self.document.operations, ""]
 
-        def place(each: Finding) -> tuple[int, bool, str]:
+        def place(each: Finding) -> tuple[int, bool, bool, str]:
             is_move = each.group == "transitions"  # what is refused in any state is no move
-            return order.index(each.operation), is_move, each.pointer
+            return order.index(each.operation), is_move, not each.place, each.pointer
 
         findings = sorted(self._independent(), key=place)
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
@@ -126,95 +130,69 @@ class Ledger:
         others in fixtures/verify.yaml.
         """
         there = {name for name, status in self.pairs if status in _OF_ROUTES}
-        missing = {each.operation for each in self.findings if each.kind == _MISSING} - there
         findings = []
         for each in self.findings:
-            if (each.operation in missing) is (each.kind == _MISSING):
+            if each.kind != _MISSING or each.operation not in there:
                 findings.append(each)
-        known = set[tuple[str, str, Any]]()
+        known = set[tuple[str, str, str]]()
         for each in findings:
-            known |= {(each.kind, *pair) for pair in self._shared(each).items()}
+            known |= {(each.kind, *trait) for trait in self._traits(each).items()}
         for each in findings:
-            shared, follows = self._shared(each), CLASSES[each.kind].get("follows", {})
-            if known.isdisjoint((kind, name, shared.get(name)) for kind, name in follows.items()):
+            traits = self._traits(each)
+            follows = {_MISSING: "operation"} | CLASSES[each.kind].get("follows", {})
+            shared = {(kind, name, traits.get(name)) for kind, name in follows.items()}
+            if each.kind == _MISSING or known.isdisjoint(shared):
                 yield each
 
-    def _shared(self, finding: Finding) -> dict[str, Any]:
-        """What findings of one cause have in common, by the names that `follows` has for it."""
-        operation, member, records = finding.operation, self._member(finding), self._tag(finding)
-        # of what is there, the schema says more
-        is_inside = finding.kind == "schema" and not finding.pointer.endswith(f"/{member}")
-        shared: dict[str, Any] = {"operation": operation}
-        if finding.target.excerpt:
-            shared["refusal"] = _refusal(finding)
-        if member or finding.place:
-            shared["written"] = operation, member or finding.place
-        if member and not is_inside:
-            shared["member"] = records, member
-        if finding.kind == "not-deleted" or (finding.tries, finding.target.status) == (LISTED, 404):
-            shared["deleted"] = records
-        return shared
-
-    def _tag(self, finding: Finding) -> str:
-        operation = self.document.operations.get(finding.operation)
-        return "" if operation is None else operation.tag
-
-    def _member(self, finding: Finding) -> str:
-        """The member that a finding is about, or the parameter as `?name`; empty where there is
-        none.
+    @cache  # noqa: B019 - a ledger lives as long as its findings
+    def _traits(self, it: Finding) -> dict[str, str]:
+        """What findings of one cause have in common, by the names that fixtures/verify.yaml has
+        for it.
         """
-        found = _MEMBER(finding.pointer)
-        kind, name = found.groups() if found else ("", "")
-        if kind == "parameters" and name.isdecimal():
-            operation = self.document.operations[finding.operation]
-            name = f"?{operation.parameters[int(name)].name}"
-        return name
+        place, named = canonical(self.document, it.pointer), _MEMBER(it.pointer)
+        parameter = it.place if "/parameters/" in it.pointer else ""
+        name = parameter or (named[1] if named else "")
+        operation = self.document.operations.get(it.operation)
+        records = "" if operation is None else operation.tag
+        holder, _, inside = place.rpartition("/properties/")
+        member = f"{records} {name}" if name else ""
+        check = _VARIES.sub("", it.tries).strip() or "beyond a limit"
+        if place.endswith("/content"):
+            check = "a body that is no JSON object"
+        is_gone = it.kind == "not-deleted" or (it.tries, it.target.status) == (LISTED, 404)
+        code = it.expected.excerpt.partition('"code":"')[2].partition('"')[0]
+        traits = {
+            "operation": it.operation,
+            "place": place,
+            "holder": holder,
+            "name": name,
+            "member": member,
+            "lacking": member if it.pointer.endswith(f"/{name}") else "",
+            "written": f"{it.operation} {name or it.place}" if name or it.place else "",
+            "deleted": records if is_gone else "",
+            "documented": records if self._basis(it) == "documented" else "",
+            "refusal": it.target.excerpt and f"{it.operation} {words(it.target.excerpt)}",
+            "statuses": f"{it.target.status}, not {it.expected.status}",
+            "rule": code or words(it.expected.excerpt),
+            "parameter": parameter,
+            "check": "a wrong parameter" if parameter else check,
+            "limit": f"{records} {inside}" if place.endswith(_LIMITS) else "",
+            "format": it.expected.excerpt if place.endswith("/format") else "",
+            "key": it.tries if it.tries.startswith("a key") else "",
+        }
+        return {trait: value for trait, value in traits.items() if value}
 
     def _cause(self, finding: Finding) -> str:
         """What findings of one class have in common that are one divergence."""
-        member, place = self._member(finding), canonical(self.document, finding.pointer)
-        match finding.kind:
-            case "figures" if member:
-                return member
-            case "value" | "default" if member:
-                return f"{self._tag(finding)} {member}"
-            case "schema" if finding.pointer.endswith("/format"):
-                return finding.title.rpartition(" that is ")[2]
-            case "rule":
-                code = finding.expected.excerpt.partition('"code":"')[2].partition('"')[0]
-                return code or words(finding.expected.excerpt)
-            case "laxer" if finding.pointer.endswith("/content"):
-                return "a body that is no JSON object"
-            case "laxer" | "incomplete":
-                check = _VARIES.sub("", finding.tries).strip() or "beyond a limit"
-                return "a wrong parameter" if member.startswith("?") else check
-            case "stricter" if member == "?sort":
-                return member
-            case "stricter" if not place.endswith(_LIMITS):  # whatever was sent
-                return " ".join(_refusal(finding))
-            case "stricter" if "/properties/" in place:
-                return f"{self._tag(finding)} {place.rpartition('/properties/')[2]}"
-            case "undocumented-field":
-                return place.rpartition("/properties/")[0]
-            case "missing-header":
-                return place.rpartition("/")[2]
-            case "wrong-status":
-                return f"{finding.target.status}, not {finding.expected.status}"
-            case "not-persisted" | "read-only":
-                return self._tag(finding) if self._basis(finding) == "documented" else ""
-            case "scope" if finding.tries.startswith("a key"):
-                return finding.tries
-            case "scope":
-                return finding.operation
-        is_one = "phrase" in CLASSES[finding.kind]
-        return "" if is_one else place
+        traits, by = self._traits(finding), CLASSES[finding.kind].get("by", ["place"])
+        return next((traits[name] for name in by if name in traits), "")
 
     def _name(self, finding: Finding) -> str:
         """What a title names of a finding beside its operation."""
         if finding.kind == "lifecycle":
             move = finding.tries.removeprefix(f"{finding.operation} ")
             return f"{move} ({finding.target.status})"
-        return finding.place or self._member(finding).removeprefix("?")
+        return finding.place or self._traits(finding).get("name", "")
 
     def _is_everywhere(self, kind: str, findings: Collection[Finding]) -> bool:
         """Whether a class was found in more than half of the operations in which it can be."""
@@ -260,30 +238,31 @@ class Ledger:
     def _is_shown(self, finding: Finding) -> bool:
         """Whether the source document shows in full what the pointer of a finding leads to.
 
-        The nearest `x-basis` decides: that of a member of a schema, else that of a part of the
-        operation. A part with an entry in `x-basis-notes` is assumed in part, most often its
-        bounds: they say nothing about what is stored. What an answer has around a record is shown
-        only of the operations whose responses are.
+        The `x-basis` of a schema says it of a member, that of the operation of anything else. A
+        member with an entry in `x-basis-notes` is assumed in part, most often its bounds: they say
+        nothing about what is stored. What an answer has around a record is shown only of the
+        operations whose responses are.
         """
-        document, pointer = self.document, finding.pointer
-        place = canonical(document, pointer)
-        holder, is_member, member = place.rpartition("/properties/")
-        parts = [member.partition("/")[0]]
+        operation = self.document.operations.get(finding.operation)
+        place = canonical(self.document, finding.pointer)
+        holder, is_member, rest = place.rpartition("/properties/")
+        if operation is None:
+            return False
         if not is_member:
-            steps = unescaped(place)
-            holder, parts = below("#", *steps[:3]), ["method", "path"]
-            if len(steps) > 3:
-                parts = ["response" if steps[3] == "responses" else "request"]
-        node = document.resolve(located(document, holder)[1]) or {}
-        basis, notes = node.get("x-basis", {}), node.get("x-basis-notes", {})
-        if finding.kind in ("not-persisted", "read-only") or pointer.endswith(("/type", "/format")):
-            notes = {}
-        operation = document.operations.get(finding.operation)
-        if operation is not None and is_member and "id" not in node.get("properties", {}):
-            around = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
-            if holder in around and operation.basis["response"] == "assumed":
-                return False
-        return all(basis.get(part) == "documented" and part not in notes for part in parts)
+            return operation.is_documented and place.startswith("#/paths/")
+        schema = self.document.resolve(located(self.document, holder)[1]) or {}
+        while "x-basis" not in schema and "/properties/" in holder:  # an inline object
+            holder, _, rest = holder.rpartition("/properties/")
+            schema = self.document.resolve(located(self.document, holder)[1]) or {}
+        bodies = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
+        is_around = holder in bodies and "id" not in schema.get("properties", ())
+        member, is_stored = rest.partition("/")[0], finding.kind in ("not-persisted", "read-only")
+        is_whole = is_stored or place.endswith(("/type", "/format"))
+        if is_around and not operation.is_documented:
+            return False
+        if member in schema.get("x-basis-notes", ()) and not is_whole:
+            return False
+        return bool(schema.get("x-basis", {}).get(member) == "documented")
 
 
 def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
@@ -291,8 +270,3 @@ def _rank(divergence: Divergence) -> tuple[bool, bool, int]:
     is_certain = is_shown or bool(CLASSES[kind].get("certain"))
     is_everywhere = divergence.title.startswith(EVERYWHERE)
     return is_everywhere and not is_certain, not is_certain, SEVERITY.index(kind)
-
-
-def _refusal(finding: Finding) -> tuple[str, str]:
-    """An operation, and in which words it refuses."""
-    return finding.operation, words(finding.target.excerpt)

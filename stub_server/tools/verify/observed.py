@@ -10,24 +10,31 @@ from collections.abc import Callable, Collection, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from time import time
+from time import monotonic
 
 import httpx2
 import orjson
 
 from ...settings import Overlays
 from .correcting import correct
-from .exchange import Answer, Exchange
+from .exchange import Exchange
 from .findings import Finding, Report, cut
+from .forms import rendered
 from .har import archive_of, entry_of
 from .merging import Ledger
 from .proxy import JUDGED
 
 MOST = 5_000  # findings
-KEPT, MOST_BYTES = 1_000, 32 * 1024 * 1024
-"""Exchanges of a proxy that are kept, and their bytes."""
-MOST_WAITING, MOST_WAITING_BYTES = 1_000, 256 * 1024 * 1024
-"""Exchanges that wait to be judged, and bytes of their bodies."""
+KEPT, MOST_BYTES = 1_000, 16 * 1024 * 1024
+"""Exchanges of a proxy that are kept, and their bytes; an overlay may be proved by as many bytes
+more.
+"""
+MOST_WAITING = 256 * 1024 * 1024
+"""Bytes of exchanges that wait to be judged."""
+_HEADS = 64 * 1024
+"""Bytes that an exchange may take besides its bodies."""
+_PIECE = 64 * 1024
+"""Bytes that are decoded at once: some decoders copy the rest of them after each frame."""
 
 
 class Observed(Ledger):
@@ -36,13 +43,21 @@ class Observed(Ledger):
     def __init__(self, overlays: Overlays, address: str, mode: str) -> None:
         """`mode` is `har` or `proxy`. Raises ContractError."""
         super().__init__(overlays, address, mode)
-        self.requests = 0
+        self.requests, self._began = 0, monotonic()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
         self._examples: dict[Hashable, Exchange] = {}
+        self._free = MOST_BYTES  # for more of them
+        self._unproved: list[Finding] = []  # those of which no example is kept
 
-    def judge(self, exchange: Exchange) -> list[Finding]:
-        """In what an exchange departs. Requests that are no operation are not counted."""
+    def judge(self, exchange: Exchange | str) -> list[Finding]:
+        """In what an exchange departs; a text is the reason why there is none to be judged.
+
+        Requests that are no operation are not counted.
+        """
+        if isinstance(exchange, str):
+            self.unjudged[exchange] += 1
+            return []
         request, status = exchange.request, exchange.answer.status
         operation = self.document.routed(request.path)[0].get(request.method)
         group = "rejects" if 400 <= status < 500 else "accepts"
@@ -52,34 +67,38 @@ class Observed(Ledger):
         places = [(each.kind, each.pointer) for each in findings]
         if len(self.findings) < MOST:
             self.findings += findings
-            self._examples.setdefault((operation and operation.id, status, *places), exchange)
+            self._keep((operation and operation.id, status, *places), exchange, findings)
         if operation is not None:
             self.requests += 1
             self.answered(operation.id, status, group)
         return findings
 
-    def report(self, seconds: float, known: Collection[str] = ()) -> Report:
+    def _keep(self, key: Hashable, exchange: Exchange, findings: list[Finding]) -> None:
+        """Keep an example of findings, as long as there is room."""
+        if key in self._examples:
+            return
+        size = len(repr(exchange))
+        if size > self._free:
+            self._unproved += findings
+            return
+        self._free -= size
+        self._examples[key] = exchange
+
+    def report(self, known: Collection[str] = ()) -> Report:
         """The report of what was seen until now, without divergences of known fingerprints."""
-        report = self.ended(
+        report = self.reported(
             self.divergences(),
             known,
-            among=self.document.operations,
-            beyond=0,
-            unseen="none",
-            seconds=seconds,
+            self.document.operations,
+            seconds=monotonic() - self._began,
             requests=self.requests,
+            notes=rendered("unjudged.txt", observed=self).splitlines(),
         )
-        rows = report.rows.items()
-        report.rows = {name: row for name, row in rows if name in self.groups}
-        unjudged = [f"{count:,} ({reason})" for reason, count in sorted(self.unjudged.items())]
-        if not self.findings and not self.requests:
-            report.exit = 3
-            unjudged = unjudged or ["no request of the contract"]
-            report.notes.append(f"Nothing was judged: {', '.join(unjudged)}.")
-        elif unjudged:
-            report.notes.append(f"Not judged: {', '.join(unjudged)}.")
+        report.rows = {name: report.rows[name] for name in report.rows if name in self.groups}
         if report.divergences:
             report.exit = 1
+        elif not self.findings and not self.requests:
+            report.exit = 3
         return report
 
     async def correct(self, report: Report) -> None:
@@ -89,11 +108,11 @@ class Observed(Ledger):
         contract.
         """
 
-        async def again(file: Path) -> Collection[Finding]:
+        async def again(file: Path, names: Collection[str]) -> Collection[Finding]:
             judging = Observed((*self.overlays, file), self.address, self._mode)
             for exchange in self._examples.values():
                 judging.judge(exchange)
-            return judging.findings
+            return [*judging.findings, *self._unproved]
 
         await correct(report.divergences, self, again)
 
@@ -102,25 +121,23 @@ class Watching:
     """One per proxy. `say` is called with the line of each exchange."""
 
     def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
-        self.observed = Observed(overlays, target, "proxy")
-        self._say, self._began = say, time()
+        self.observed, self._say = Observed(overlays, target, "proxy"), say
         self._waiting: deque[int] = deque()  # bytes of each exchange
         self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
         self._judging = ThreadPoolExecutor(1, "judging")
 
     def passed(self, exchange: Exchange) -> None:
         """Take an exchange, without waiting."""
-        waiting = [*self._waiting]
-        if len(waiting) >= MOST_WAITING or sum(waiting) > MOST_WAITING_BYTES:
-            self.observed.unjudged["more requests than could be judged"] += 1
+        if sum([*self._waiting]) > MOST_WAITING:
+            self.observed.judge("more requests than could be judged")
             return
-        self._waiting.append(len(exchange.request.body) + len(exchange.answer.body))
+        self._waiting.append(_HEADS + len(exchange.request.body) + len(exchange.answer.body))
         self._judging.submit(self._judge, exchange)
 
     def report(self) -> Report:
         """Judge what still waits, and report."""
         self._judging.shutdown()
-        return self.observed.report(time() - self._began)
+        return self.observed.report()
 
     def archive(self) -> bytes:
         """What was seen, newest last: an archive, whose entries also have the classes of
@@ -131,47 +148,47 @@ class Watching:
     def _judge(self, exchange: Exchange) -> None:
         """Judge the exchange that has waited longest."""
         self._waiting.popleft()
-        request, answer = exchange
-        body, classes, unread = decoded(answer), list[str](), ""
-        if max(len(request.body), len(answer.body)) > JUDGED:
-            unread = f"a body of more than {JUDGED // 1024**2} MB"
-        elif body is None:
-            unread = f"a body encoded as {answer.header('content-encoding')}"[:80]
-        if unread:
-            self.observed.unjudged[unread] += 1
-        else:
-            answer = answer._replace(body=body or b"")
-            found = self.observed.judge(Exchange(request, answer))
-            classes = [*dict.fromkeys(each.kind for each in found)]
-        shown = self.observed.showing.redacted(Exchange(request, answer))
-        noted = {"_classes": classes, "_notJudged": unread or None}
+        read = readable(exchange)
+        classes = [*dict.fromkeys(each.kind for each in self.observed.judge(read))]
+        word, unread = ", ".join(classes) or "ok", None
+        if isinstance(read, str):
+            word, unread, read = f"not judged: {read}", read, exchange
+        shown = self.observed.showing.redacted(read)
+        noted = {"_classes": classes, "_notJudged": unread}
         self._kept.append(orjson.dumps(entry_of(shown, self.observed.address) | noted))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         method, path, query, *_ = shown.request
         line = cut(f"{path}?{query}".removesuffix("?"))
-        word = f"not judged: {unread}" if unread else ", ".join(classes) or "ok"
         with suppress(OSError):  # nobody reads the lines any more
-            self._say(f"{method:<6} {line}  {answer.status or '---'}  {word}")
+            self._say(f"{method:<6} {line}  {shown.answer.status or '---'}  {word}")
 
 
-def decoded(answer: Answer) -> bytes | None:
-    """The decoded body of an answer; None where its encoding cannot be read with the packages that
-    are installed, or it is larger than what is judged.
+def readable(exchange: Exchange) -> Exchange | str:
+    """An exchange with the body of its answer decoded, or the reason why it is not judged: the
+    encoding cannot be read with the packages that are installed, or a body is too large.
 
     A coding within another may take hours for no byte at all.
     """
+    request, answer = exchange
     named = ",".join(answer.headers_named("content-encoding")).lower()
+    large = f"a body of more than {JUDGED // 1024**2} MB"
+    unknown = f"a body encoded as {named}"[:80]
+    if max(len(request.body), len(answer.body)) > JUDGED:
+        return large
     if "," in named:
-        return None
-    headers, sent = {"Content-Encoding": named}, httpx2.ByteStream(answer.body)
-    body = bytearray()
+        return unknown
+    starts, body = range(0, len(answer.body), _PIECE), b""
+    sent = (answer.body[start : start + _PIECE] for start in starts)
     try:
-        for piece in httpx2.Response(200, headers=headers, stream=sent).iter_bytes():
+        for piece in httpx2.Response(
+            200, headers={"Content-Encoding": named}, content=sent
+        ).iter_bytes():
             body += piece
             if len(body) > JUDGED:
-                return None
+                return large
     except httpx2.DecodingError:
-        return None
-    is_unread = named not in ("", "identity") and body and body == answer.body
-    return None if is_unread else bytes(body)
+        return unknown
+    if named not in ("", "identity") and body and body == answer.body:
+        return unknown
+    return Exchange(request, answer._replace(body=body))

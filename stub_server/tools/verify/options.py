@@ -39,5 +39,6 @@ class Options:
 
     def includes(self, operation: Operation) -> bool:
         """Whether the run is about an operation."""
-        names, wanted = {operation.id, operation.tag}, set(self.only) - CLASSES.keys()
+        names = {operation.id, operation.tag}
+        wanted = set(self.only) - CLASSES.keys()
         return not names & set(self.skip) and (not wanted or bool(names & wanted))

@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
-from time import monotonic
 
 import orjson
 
 from ...contract.document import Document, Operation, Response
 from ...contract.source import fixture, read_text
 from ...core.problem import UnusableInput
-from ...core.record import Body
+from ...core.text import did_you_mean
 from ...settings import Overlays
 from .findings import CLASSES, Report
 from .forms import FORMS, rendered
@@ -26,13 +26,12 @@ _ELSEWHERE: dict[str, str] = fixture("verify.yaml")["unreached"]
 
 def check_names(options: Options, document: Document) -> None:
     """Check that everything in `only` and `skip` exists. Raises UnusableInput."""
-    tags = {operation.tag: None for operation in document.operations.values()}
+    tags = [operation.tag for operation in document.operations.values()]
+    known = [*document.operations, *tags, *CLASSES]
     for name in (*options.only, *options.skip):
-        if name not in (*document.operations, *tags, *CLASSES):
-            raise UnusableInput(
-                f"{name}: is not an operationId, a tag or a class."
-                f" Tags: {', '.join(tags)}. Classes: {', '.join(CLASSES)}."
-            )
+        if name not in known:
+            guess = did_you_mean(name, known)
+            raise UnusableInput(f"{name}: is not an operationId, a tag or a class.{guess}")
 
 
 def of_recorded(
@@ -48,12 +47,10 @@ def of_recorded(
 
     With `corrects`, divergences get the actions of an overlay that close them.
     """
-    exchanges, left_out = read(file, url)
-    observed, began = Observed(overlays, url or "recorded traffic", "har"), monotonic()
-    observed.unjudged += left_out
-    for exchange in exchanges:
-        observed.judge(exchange)
-    report = observed.report(monotonic() - began, known)
+    observed = Observed(overlays, url or "recorded traffic", "har")
+    for each in read(file, url):
+        observed.judge(each)
+    report = observed.report(known)
     if corrects:
         asyncio.run(observed.correct(report))
     return report
@@ -95,17 +92,14 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
         is_chosen = not each.operations or {*each.operations} & {*run.chosen}
         if each.kind in classes and is_chosen:
             divergences.append(each)
-    unreached = [*_unreached(run)]
-    report = run.ended(
+    report = run.reported(
         divergences,
         known,
-        among=run.chosen,
-        beyond=sum(bool(each["reason"]) for each in unreached),
-        unseen="unreached",
+        run.chosen,
+        partial(_reasons, run),
         seed=options.seed,
         seconds=round(run.seconds, 1),
         requests=run.target.requests,
-        unreached=unreached,
         left_behind=run.cleanup.left_behind,
         tag=run.cleanup.tag,
         notes=rendered("notes.txt", run=run).splitlines(),
@@ -119,18 +113,6 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     elif report.coverage < least:
         report.exit = _TOO_LITTLE
     return report
-
-
-def _unreached(run: Runner) -> Iterator[Body]:
-    """The documented statuses that were not answered, with the reason; it is empty if a request
-    should have been answered so.
-    """
-    for name in run.chosen:
-        operation = run.document.operations[name]
-        for response in operation.responses.values():
-            if (name, response.status) not in run.pairs:
-                reason = next(filter(None, _reasons(run, operation, response)), "")
-                yield {"operationId": name, "status": response.status, "reason": reason}
 
 
 def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:
@@ -150,7 +132,7 @@ def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[
             yield "needs an API key with fewer scopes, which a JWT creates"
     if costs(operation) and not options.charges:
         yield "needs --charges"
-    builder = run.builder("needs")
+    builder = run.walk("needs")
     refused = {each.operation for each in run.findings if each.kind == "refused-creation"}
     for needed in filter(None, (*builder.needs(operation), builder.resource_of(operation))):
         name = needed.create.id

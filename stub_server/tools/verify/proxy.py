@@ -5,7 +5,6 @@ Bodies are streamed as they were encoded. Only `Host` is replaced, and the field
 (RFC 9110, 7.6.1) are left out.
 """
 
-import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from time import perf_counter
@@ -29,11 +28,8 @@ OWN = "/_proxy/exchanges"
 _TIMES = httpx2.Timeout(None, connect=10.0)  # seconds
 _LIMITS = httpx2.Limits(max_connections=None, keepalive_expiry=2.0)
 # Of a connection that the backend reset, uvloop has no socket, and looking at it raises one of the
-# last two.
-_LOST = (httpx2.HTTPError, AttributeError, ValueError)
-# what uvicorn cannot write
-_LAST_STATUS = 599
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+# next two. The last two are raised for an answer that uvicorn does not write.
+_LOST = (httpx2.HTTPError, AttributeError, ValueError, LookupError, RuntimeError)
 
 
 class Proxy:
@@ -49,7 +45,8 @@ class Proxy:
         more than `JUDGED` bytes; `own` is the JSON that answers requests to `OWN`.
         """
         self._target = base_of(target)
-        self._passed, self._own = passed, own
+        self._passed = passed
+        self._own = own
         self._client = httpx2.AsyncClient(timeout=_TIMES, limits=_LIMITS, trust_env=False)
 
     def config(self) -> uvicorn.Config:
@@ -73,15 +70,15 @@ class Proxy:
             await self._client.aclose()
             await send({"type": "lifespan.shutdown.complete"})
             return
-        headers, is_own = dict(scope["headers"]), scope["path"] == OWN
+        headers = dict(scope["headers"])
+        is_own = scope["path"] == OWN
         # another host would be a web page whose name was rebound to this machine
         host = host_name(headers.get(b"host", b"").decode("latin-1"))
         if not is_local(host) or (is_own and is_from_elsewhere(headers)):
             message = "Only programs on this machine may ask this. Use the address 127.0.0.1."
             await _refusal(403, message, "forbidden")(scope, receive, send)
         elif is_own:
-            answer = Response(self._own(), media_type="application/json")
-            await answer(scope, receive, send)
+            await Response(self._own(), media_type="application/json")(scope, receive, send)
         else:
             await self._pass_on(Received(scope, receive), send)
 
@@ -91,14 +88,18 @@ class Proxy:
         An answer that breaks off does so for the client too: uvicorn ends the connection of one
         whose end is not sent.
         """
-        sent, said, began = bytearray(), bytearray(), perf_counter()
-        answered, failure, scope = Answer(0), "", request.scope
+        sent = bytearray()
+        said = bytearray()
+        began = perf_counter()
+        answered = Answer(0)
+        failure = ""
         try:
-            forwarded = self._request(request, sent)
-            async with aclosing(await self._client.send(forwarded, stream=True)) as answer:
-                headers, status = _sendable(answer), answer.status_code
-                answered = Answer(status, texts_of(answer.headers.raw))
-                await send({"type": "http.response.start", "status": status, "headers": headers})
+            answer = await self._client.send(self._request(request, sent), stream=True)
+            async with aclosing(answer):
+                answered = Answer(answer.status_code, texts_of(answer.headers.raw))
+                headers = _passed_on(answer.headers.raw)
+                start = {"type": "http.response.start", "status": answered.status}
+                await send({**start, "headers": headers})
                 async for piece in answer.aiter_raw():
                     _keep(said, piece)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -106,15 +107,18 @@ class Proxy:
             return
         except _LOST as error:
             failure = str(error) or type(error).__name__
-        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+        scope = request.scope
+        path = scope["raw_path"].decode("latin-1")
+        query = scope["query_string"].decode("latin-1")
         asked = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
-        whole = answered._replace(body=bytes(said), seconds=perf_counter() - began)
-        if failure:
-            whole = Answer(0, (), failure.encode(), whole.seconds)
-        self._passed(Exchange(asked, whole))
+        seconds = perf_counter() - began
         if not failure:
+            whole = answered._replace(body=bytes(said), seconds=seconds)
+            self._passed(Exchange(asked, whole))
             await send({"type": "http.response.body", "body": b""})
-        elif not answered.status:
+            return
+        self._passed(Exchange(asked, Answer(0, (), failure.encode(), seconds)))
+        if not answered.status:
             message = (
                 f"The backend did not answer: {failure}. Is it running, and is the address right?"
             )
@@ -122,15 +126,14 @@ class Proxy:
 
     def _request(self, request: Received, sent: bytearray) -> httpx2.Request:
         """The request as it came, for the host of the backend."""
-        scope, named = request.scope, dict(request.scope["headers"])
-        headers = [pair for pair in _passed_on(scope["headers"]) if pair[0] != b"host"]
+        scope = request.scope
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
         path = urlsplit(self._target).path.encode() + scope["raw_path"]
         return httpx2.Request(
             scope["method"],
             self._target,
-            headers=headers,
-            content=_received(request, sent) if has_body(named) else None,
+            headers=[pair for pair in _passed_on(scope["headers"]) if pair[0] != b"host"],
+            content=_received(request, sent) if has_body(dict(scope["headers"])) else None,
             extensions={"target": path + query},
         )
 
@@ -141,20 +144,6 @@ async def _received(request: Received, sent: bytearray) -> AsyncGenerator[bytes]
         if piece:
             _keep(sent, piece)
             yield piece
-
-
-def _sendable(answer: httpx2.Response) -> RawHeaders:
-    """The headers that are passed on. Raises RemoteProtocolError for an answer that uvicorn does
-    not write.
-    """
-    headers = _passed_on(answer.headers.raw)
-    if answer.status_code > _LAST_STATUS:
-        raise httpx2.RemoteProtocolError(f"the status {answer.status_code} is none")
-    for name, value in headers:
-        if _CONTROL.search(value):
-            said = f"the header {name.decode('latin-1')} has a control character"
-            raise httpx2.RemoteProtocolError(said)
-    return headers
 
 
 def _keep(body: bytearray, piece: bytes) -> None:

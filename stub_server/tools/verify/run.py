@@ -3,9 +3,10 @@
 import asyncio
 import signal
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from time import monotonic
 
 import orjson
@@ -19,24 +20,16 @@ from .catalogue import Resource
 from .conformity import said
 from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
-from .journeys.records import (
-    expires,
-    isolated,
-    limited,
-    loses,
-    remembers,
-    stays,
-    transitions,
-    unique,
-)
+from .journeys.keys import expires, limited, loses
+from .journeys.moving import transitions
+from .journeys.records import isolated, remembers, stays, unique
 from .journeys.refusing import refuses
-from .judging import Run
+from .learned import Run
 from .options import Options
-from .probes import Builder, Journey
 from .target import AT_ONCE, TRIES, Away, rights_of, together
 from .twin import Twin
 from .variants import UNKNOWN_ID, Variants
-from .walking import Walk
+from .walking import Journey, Walk
 
 TIDYING = 15.0  # seconds for cleaning up
 
@@ -64,7 +57,8 @@ class Runner(Run):
 
         Raises nothing for what the target does.
         """
-        began, target = monotonic(), self.target
+        began = monotonic()
+        target = self.target
         target.until = began + self.options.budget
         _cancel_on_signals()
         try:
@@ -77,11 +71,12 @@ class Runner(Run):
             self.is_interrupted = True
         except Away as error:
             self.away = str(error)
-        target.until = monotonic() + TIDYING
-        if self.unanswered or self.cleanup.noted:
-            with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
-                await self.cleanup.finish()
-        await target.close()
+        finally:
+            target.until = monotonic() + TIDYING
+            if self.unanswered or self.cleanup.noted:
+                with suppress(asyncio.CancelledError):  # a second signal ends the cleaning up
+                    await self.cleanup.finish()
+            await target.close()
         self.seconds = monotonic() - began
         # connections that break now and then say nothing about an operation
         answered = {operation for operation, status in self.pairs if status}
@@ -104,12 +99,14 @@ class Runner(Run):
                     await self._learn_unknown("PATCH", path)
             await self._learn_limits()
         waiting = deque(self._chains())
-        total, done = len(waiting), 0
+        total = len(waiting)
+        done = 0
 
         async def worker() -> None:
             nonlocal done
             while waiting:
-                await self._walk(*waiting.popleft())
+                walk, journeys = waiting.popleft()
+                await walk.through(journeys, self._twin)
                 done += 1
                 self._progress(done, total)
 
@@ -130,73 +127,59 @@ class Runner(Run):
         if project is None or project.create.id in self.closed:
             return
         create = project.create
-        body = orjson.dumps(self.builder("limits").plain(create))
+        body = orjson.dumps(self.walk("limits").plain(create))
         answer = await self.target.ask(create.method, create.path, body)
         self.cleanup.note(self.cleanup.made(), create, answer)
         if answer.status == 403:
             self.closed[create.id] = "the credential is limited to some projects"
 
-    async def _walk(self, builder: Builder, journeys: Iterable[Journey]) -> None:
-        made, left = self.cleanup.made(), iter(journeys)
-        is_done = False
-        while not is_done:  # with a new fork once the target's records have departed from its own
-            async with self._twin.fork() as fork:
-                is_done = await Walk(self, builder, fork, made).go(left)
-            await self.cleanup.remove(made)  # some kinds are limited in number
-            builder.begin_anew()
-
-    def builder(self, name: str) -> Builder:
-        """A builder for some journeys."""
+    def walk(self, name: str, *, is_lasting: bool = False) -> Walk:
+        """A chain of journeys that is yet to be walked."""
         # by any clock that a target may have
         later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
         variants = Variants(self._mender, later, self.tag, f"{self.options.seed}/{name}")
-        return Builder(self.catalogue, variants, self.options, self.closed)
+        return Walk(self, variants, is_lasting=is_lasting)
 
-    def _chains(self) -> Iterator[tuple[Builder, Iterable[Journey]]]:
+    def _chains(self) -> Iterator[tuple[Walk, list[Journey]]]:
         """The journeys over the operations that the run is about: in a chain those of one kind of
         record.
         """
         chosen = [self.document.operations[name] for name in self.chosen]
         operations = [*filter(self.options.sends, chosen)]
-        own, keys = self.builder("refuses"), self.catalogue.resources.get("apiKeyId")
-        yield own, [refuses(own, each, keys) for each in operations]
+        walk = self.walk("refuses")
+        yield walk, [partial(refuses, walk, each) for each in operations]
         kinds: dict[Resource | None, list[Operation]] = defaultdict(list)
         for each in operations:
-            kinds[own.resource_of(each) or self.catalogue.listed_by(each)].append(each)
+            kinds[walk.resource_of(each) or self.catalogue.listed_by(each)].append(each)
         for kind, about in kinds.items():
-            own = self.builder("" if kind is None else kind.key)
-            own.is_lasting = kind is not None and kind.is_lasting
-            yield own, self._of_kind(own, kind, about)
+            walk = self.walk(kind.key if kind else "", is_lasting=bool(kind and kind.is_lasting))
+            if kind is not None:  # what makes and changes its records too
+                about = [*kind.creates, *filter(None, [kind.update]), *about]
+            if walk.is_lasting:  # lists first, as long as both sides have the same records
+                about.sort(key=lambda each: each.method != "GET")
+            journeys: list[Journey] = []
+            for each in {each.id: each for each in about}.values():
+                if walk.may(each):
+                    journeys.append(partial(accepts, walk, each))
+            if kind is not None and walk.may(kind.create):
+                journeys += _of_kind(walk, kind)
+            yield walk, journeys
 
-    def _of_kind(
-        self, builder: Builder, kind: Resource | None, operations: list[Operation]
-    ) -> Iterator[Journey]:
-        """The journeys over some operations on records of a kind, and over those that make and
-        change such records.
-        """
-        writers = [] if kind is None else [*kind.creates, *filter(None, (kind.update,))]
-        every = [*writers, *operations]
-        if builder.is_lasting:  # lists first, as long as both sides have the same records
-            every.sort(key=lambda each: each.method != "GET")
-        for each in {each.id: each for each in every}.values():
-            if builder.may(each):
-                yield accepts(builder, each)
-        if kind is not None and builder.may(kind.create):
-            yield unique(builder, kind)
-            if not builder.is_lasting:  # the list was compared when they were made
-                yield remembers(builder, kind)
-            yield stays(builder, kind)
-            yield isolated(builder, kind)
-            yield from transitions(builder, kind)
-            if kind.key == "apiKeyId":  # last: the backend alone counts this use of a key
-                yield expires(builder, kind)
-                yield loses(builder, kind)
-                yield limited(builder, kind)
+
+def _of_kind(walk: Walk, kind: Resource) -> Iterator[Journey]:
+    """The journeys over records of a kind."""
+    for journey in (unique, remembers, stays, isolated):
+        yield partial(journey, walk, kind)
+    yield from transitions(walk, kind)
+    # last: the backend alone counts this use of a key
+    for of_keys in (expires, loses, limited) if kind.key == "apiKeyId" else ():
+        yield partial(of_keys, walk, kind)
 
 
 def _cancel_on_signals() -> None:
     """Have Ctrl-C and SIGTERM cancel the current task, as long as its loop runs."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
     assert task is not None
     with suppress(NotImplementedError):  # Windows: `asyncio.run` does it for Ctrl-C
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -3,16 +3,17 @@ not make.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
 
 from ...contract.document import Document, Operation
+from ...contract.pointers import below
 from ...contract.redaction import Redactor
 from ...contract.secrets import REDACTED, SECRET_HEADERS
-from ...contract.source import fixture
+from ...contract.source import fixture, unescaped
 from ...server.curl import MADE_ANEW, command
 from .catalogue import queried
 from .exchange import Answer, Exchange, Headers, Request, code_of
@@ -50,8 +51,8 @@ class Showing:
         """
         self._document, self._base_url, self._values = document, base_url, values
         self._redactor = Redactor(document, further_names=_SECRETS_OF_BACKENDS)
-        self.token = ""
-        """The credential that commands call `$TOKEN`; another one is `$OTHER_KEY`."""
+        self.credentials = [""]
+        """Those of the run. Commands call the first `$TOKEN`; another one is `$OTHER_KEY`."""
 
     def redacted(self, exchange: Exchange) -> Exchange:
         """The exchange without secrets, and without the credentials of its request
@@ -77,13 +78,13 @@ class Showing:
         )
 
     def _own(self, request: Request) -> list[str]:
-        """What must not be shown of a request: its credentials, each also without the name of its
-        scheme, and that of the run; the longest first.
+        """What must not be shown of a request: its credentials and those of the run, each also
+        without the name of its scheme, and in lower case; the longest first.
         """
-        own = {self.token}
-        for name, value in request.headers:
-            if name.lower() in _SECRET:
-                own |= {value, value.partition(" ")[2].strip()}
+        own = {*self.credentials}
+        own |= {value for name, value in request.headers if name.lower() in _SECRET}
+        own |= {value.partition(" ")[2].strip() for value in own}
+        own |= {value.lower() for value in own}
         return sorted((part for part in own if len(part) >= _SHORTEST), key=len, reverse=True)
 
     def shown(self, request: Request, operation: Operation | None = None) -> Shown:
@@ -103,38 +104,43 @@ class Showing:
         curl = command(method, "", query, repeated, body, base_url=url, has_admin_key=False) or ""
         for name, value in request.headers:
             if curl and name.lower() == "authorization":  # a variable, which a shell reads
-                variable = "TOKEN" if value.endswith(self.token) else "OTHER_KEY"
+                variable = "TOKEN" if value.endswith(self.credentials[0]) else "OTHER_KEY"
                 curl += f' -H "Authorization: Bearer ${variable}"'
         return Shown(method, path, curl)
 
     def finding(
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
     ) -> Finding:
-        """A finding with the exchange of an operation as a report shows it."""
-        own = self._own(exchange.request)
-        said, got = self.said(exchange.answer, exchange.request), found.got
+        """A finding with the exchange of an operation as a report shows it. The target may have
+        chosen any part of it, so credentials are removed from each.
+        """
+        request, got = exchange.request, found.got
+        clean = partial(self._redactor.text, further=self._own(request))
+        said, expected = self.said(exchange.answer, request), found.expected
         if got is not None:
-            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}", own))
+            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}", request))
         return replace(
             found,
-            title=self._text(found.title, own, 2 * LONGEST),  # which may have two values
-            expected=Said(found.expected.status, self._text(found.expected.excerpt, own)),
+            pointer=found.pointer and below("#", *map(clean, unescaped(found.pointer))),
+            place=clean(found.place),
+            tries=clean(found.tries),
+            title=self._text(found.title, request, 2 * LONGEST),  # which may have two values
+            expected=expected._replace(excerpt=self._text(expected.excerpt, request)),
             operation=found.operation or (operation.id if operation is not None else ""),
             # what makes the records that others need must be accepted too
             group=group if group in GROUPS else "accepts",
-            got=got if self._values else None,
-            request=self.shown(exchange.request, operation),
+            got=got if got and self._values and clean(text := str(got.value)) == text else None,
+            request=Shown(*map(clean, self.shown(request, operation))),
             target=said,
         )
 
     def said(self, answer: Answer, request: Request = _NO_REQUEST) -> Said:
         """The answer as a report shows it. Credentials of `request` are removed from it."""
-        if self._values:
-            answer = self.redacted(Exchange(request, answer)).answer
+        answer = self.redacted(Exchange(request, answer)).answer
         text = answer.body.decode("utf-8", "replace")
         if not self._values and answer.status:  # without an answer, the body is our own text
             text = code_of(answer.json()) or ""
-        return Said(answer.status, self._text(text, self._own(request)))
+        return Said(answer.status, self._text(text, request))
 
     def value(self, name: str, value: Any) -> str:
         """A part of a body as a report shows it, or its type. Secrets are known by their names."""
@@ -149,9 +155,11 @@ class Showing:
         shown = (self._redactor.messages(text)[0] or b"").decode()
         return cut(shown.partition(":")[2][:-1])
 
-    def _text(self, text: str, own: Sequence[str], most: int = LONGEST) -> str:
-        """A text that may have names which the target chose, without the credentials `own`."""
-        return cut(self._redactor.text(text, own), most)
+    def _text(self, text: str, request: Request, most: int = LONGEST) -> str:
+        """A text that may have names which the target chose, without the credentials of a
+        request.
+        """
+        return cut(self._redactor.text(text, self._own(request)), most)
 
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the

@@ -39,10 +39,13 @@ class Target:
         """Without a proxy among the options, those of the environment are used (`HTTP_PROXY`,
         `HTTPS_PROXY`, `NO_PROXY`).
         """
-        trusted, proxy = options.trusted, options.proxy
+        trusted = options.trusted
+        proxy = options.proxy
         context = True if trusted is None else ssl.create_default_context(cafile=trusted)
-        self._base, self._headers = base_of(options.url), options.headers
-        self._bearer, self._on_exchange = bearer(options.token), on_exchange
+        self._base = base_of(options.url)
+        self._headers = options.headers
+        self._bearer = bearer(options.token)
+        self._on_exchange = on_exchange
         self._client = httpx2.AsyncClient(
             # the client's limits are per read: a trickling answer would never exceed them
             timeout=None,
@@ -54,8 +57,12 @@ class Target:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
         self._places = asyncio.Semaphore(AT_ONCE)
-        self._resumes, self._lost = 0.0, 0
-        self.requests, self.answers, self.repeated, self.limited = 0, 0, 0, 0
+        self._resumes = 0.0
+        self._lost = 0
+        self.requests = 0
+        self.answers = 0
+        self.repeated = 0
+        self.limited = 0
         """How many requests were sent, answered, answered only when they were repeated, and
         answered 429.
         """
@@ -102,42 +109,36 @@ class Target:
 
     async def _sent(self, request: Request) -> Answer:
         url = self._base + request.path + (f"?{request.query}" if request.query else "")
-        began, why = monotonic(), "the connection broke off"
+        headers = [*self._headers, *request.headers]
+        content = request.body or None
+        body = bytearray()
+        began = monotonic()
         self.requests += 1
         try:
             async with (
                 asyncio.timeout(_TIMEOUT),
                 self._client.stream(
-                    request.method,
-                    url,
-                    headers=[*self._headers, *request.headers],
-                    content=request.body or None,
+                    request.method, url, headers=headers, content=content
                 ) as response,
             ):
                 if "," in response.headers.get("content-encoding", ""):
                     return Answer(0, (), b"the body has a content coding within another")
-                body = bytearray()
                 async for part in response.aiter_bytes():
                     body += part
                     if len(body) > LONGEST:
                         return Answer(0, (), b"an answer is larger than 8 MB")
-            headers = texts_of(response.headers.raw)
-            answer = Answer(response.status_code, headers, bytes(body), monotonic() - began)
+            said = texts_of(response.headers.raw)
+            answer = Answer(response.status_code, said, bytes(body), monotonic() - began)
             self.answers += 1
             self._on_exchange(Exchange(request, answer))
             return answer
         except TimeoutError:
             why = f"no whole answer within {_TIMEOUT:.0f} s"
-        except httpx2.ConnectError as error:
-            why = f"no connection ({error})"
         except httpx2.DecodingError:
             why = "the body is not in the content coding that its headers name"
-        except httpx2.RemoteProtocolError as error:
-            # the client's own message may repeat what was sent
-            if not str(error).startswith(("Server", "peer")):
-                why = "the answer is not HTTP"
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError):
-            pass
+            # the client's own words may repeat what was sent
+            why = "there is no connection, it broke off, or the answer is not HTTP"
         return Answer(0, (), why.encode(), monotonic() - began)
 
     async def close(self) -> None:
@@ -167,7 +168,6 @@ async def rights_of(target: Target, operations: Sequence[Operation]) -> dict[str
         body = b"" if operation.method == "GET" else b"[]"
         asking.append(target.ask(operation.method, path, body))
     answers = await together(*asking)
-    asked = [*zip(operations, answers, strict=True)]
     if {answer.status for answer in answers} == {401}:
         raise Away("refuses the credential: 401 to every operation")
     if answers and not any(isinstance(answer.json(), dict) for answer in answers):
@@ -176,17 +176,17 @@ async def rights_of(target: Target, operations: Sequence[Operation]) -> dict[str
             f"answers no operation in JSON ({said}): give the final address above /v2, as redirects"
             " are not followed"
         )
+    asked = [(each, answer.status) for each, answer in zip(operations, answers, strict=True)]
     statuses: dict[str | None, set[int]] = defaultdict(set)  # by scheme, and by scope
-    for operation, answer in asked:
-        scopes = operation.scopes if operation.scheme != "jwt" else ()
-        for name in (operation.scheme, *scopes):
-            statuses[name].add(answer.status)
+    for operation, status in asked:
+        for name in (operation.scheme, *operation.scopes):
+            statuses[name].add(status)
     closed = {}
-    for operation, answer in asked:
+    for operation, status in asked:
         lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
-        if operation.scheme == "jwt" and answer.status in (401, 403):
+        if operation.scheme == "jwt" and status in (401, 403):
             closed[operation.id] = "needs a JWT, and the credential is a key"
-        elif statuses["bearer"] == {401} and operation.scheme == "bearer":
+        elif operation.scheme == "bearer" and statuses["bearer"] == {401}:
             closed[operation.id] = (
                 "needs a private key or a JWT, and the credential is a public key"
             )

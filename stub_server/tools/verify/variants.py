@@ -15,7 +15,7 @@ from ...contract.source import Json, fixture
 from ...core.record import Body
 from ...domain.cpf import cpf_with_check_digits
 from ...domain.documents import cnpj_with_check_digits, normalise
-from ...server.explain.mending import Mender, samples
+from ...server.explain.mending import Mender
 from .catalogue import Steps, at, with_leaves
 
 NOWHERE = "https://verify.invalid/"
@@ -24,14 +24,15 @@ GONE = object()
 """In place of the value of a member that is left out."""
 _OTHER: Body = fixture("verify.yaml")["others"]
 """A value of another type, by type."""
-_TEXTS: list[str] = fixture("verify.yaml")["texts"]
-"""Texts that patterns of addresses and telephones accept, two of each kind."""
+_TEXTS: dict[str, list[str]] = fixture("verify.yaml")["texts"]
+"""What members of addresses and telephones may be."""
+_BOUNDS = ("minLength", "minItems", "minimum", "maxLength", "maxItems", "maximum")
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
 BOUND = ("type", "document_type", "name", "sku", "url")
 """Members of which a rule accepts a value only beside a document of that kind, or only once."""
-CPF, CNPJ = 11, 14  # characters
+CNPJ = 14  # characters
 UNKNOWN_ID = str(uuid4())
 """The id of no record."""
 
@@ -43,23 +44,14 @@ class Variant(NamedTuple):
 
     value: Any
     tries: str
-    pointer: str
-    place: Steps
-    is_accepted: bool
+    pointer: str = ""
+    place: Steps = ()
+    is_accepted: bool = False
     suspect: str = ""
 
     def overlaps(self, other: "Variant") -> bool:
         """Whether one of the places is in the other."""
-        shared = min(len(self.place), len(other.place))
-        return self.place[:shared] == other.place[:shared]
-
-
-class _Try(NamedTuple):
-    """A value, what it tries, and the keyword of the schema that decides about it."""
-
-    value: Any
-    tries: str
-    keyword: str = ""
+        return self.place[: len(other.place)] == other.place[: len(self.place)]
 
 
 class Variants:
@@ -91,10 +83,10 @@ class Variants:
         return "".join(self._random.choices(letters, k=length))
 
     def document(self, like: str = "") -> str:
-        """A valid CPF, or a CNPJ in place of another one."""
+        """A valid CPF, whose first digit a number would lose, or a CNPJ in place of another one."""
         if len(normalise(like)) == CNPJ:
             return cnpj_with_check_digits(self.text(12, digits))
-        return cpf_with_check_digits(self.text(9, digits))
+        return cpf_with_check_digits("0" + self.text(8, digits))
 
     def value(self, member: str, like: str = "") -> str | None:
         """A new value for a member that must be unique, or must reach nobody; None for
@@ -124,28 +116,19 @@ class Variants:
 
     def of_body(self, schema: Json, pointer: str, base: Any) -> Iterator[Variant]:
         """Values of each member of a body, and of the objects in it."""
-        where, root = schema.get("$ref") or pointer, self._resolve(schema)
+        root = self._resolve(schema)
         if root.get("additionalProperties") is False:
-            yield Variant(
-                1, "a member that is not known", where, ("verify_unknown",), is_accepted=False
-            )
-        for place, inner, node, is_required in self._leaves(root, where, ()):
-            tries = self._tries(node, at(base, place))
-            for value, what, keyword in [_Try(GONE, "left out"), *tries] if is_required else tries:
-                changed = deepcopy(base)
-                if not _put(changed, place, value) or changed == base:
-                    continue
-                rule, suspect = _rule(node, inner, keyword), ""
-                if value is GONE:
-                    suspect = "incomplete"
-                elif value in (UNKNOWN_ID, [UNKNOWN_ID]):
-                    # of the member: its schema is that of all such ids
-                    rule, suspect = below(where, "properties", *place), "reference"
-                is_accepted = suspect != "reference" and self.accepts(schema, changed)
+            rule = below(pointer, "additionalProperties")
+            yield Variant(1, "a member that is not known", rule, ("verify_unknown",))
+        for place, where, node, is_required in self._leaves(root, pointer, ()):
+            left_out = [Variant(GONE, "left out", suspect="incomplete")] if is_required else []
+            for each in chain(left_out, self._tries(node, at(base, place))):
+                tried = self._placed(each, node, where, place)
+                changed = applied(base, [tried])
+                is_accepted = tried.suspect != "reference" and self.accepts(schema, changed)
                 # which of these texts a pattern excludes only it knows
-                if not is_accepted or keyword != "pattern":
-                    tried = f"{'.'.join(place)}: {what}"
-                    yield Variant(value, tried, rule, place, is_accepted, suspect)
+                if changed != base and not (is_accepted and each.pointer == "pattern"):
+                    yield tried._replace(is_accepted=is_accepted)
 
     def groups(self, accepted: Iterable[Variant]) -> list[list[Variant]]:
         """As few bodies as have each of the values: those of a group go together in one."""
@@ -166,77 +149,80 @@ class Variants:
         node = self._resolve(schema)
         if node.get("type") == "array":  # it is sent once
             node = self._resolve(node["items"])
-        tries = [*self._tries(node, None), *(_Try(value, str(value)) for value in more)]
-        for value, what, keyword in tries:
-            is_text = node.get("type") != "string" or isinstance(value, str)
-            if is_text and value not in (None, "") and not isinstance(value, (list, dict)):
-                tried, rule = f"{name}: {what}", _rule(node, pointer, keyword)
-                yield Variant(value, tried, rule, (name,), self.accepts(node, value))
+        for each in (*self._tries(node, None), *(Variant(value, str(value)) for value in more)):
+            is_text = isinstance(each.value, str) or node.get("type") != "string"
+            if is_text and each.value not in (None, "") and not isinstance(each.value, list | dict):
+                is_accepted = self.accepts(node, each.value)
+                yield self._placed(each, node, pointer, (name,))._replace(is_accepted=is_accepted)
+
+    def _placed(self, tried: Variant, node: Json, pointer: str, place: Steps) -> Variant:
+        """A value of a member at a place, whose schema is at a pointer."""
+        rule = below(pointer, tried.pointer) if tried.pointer in node else pointer
+        tries = f"{'.'.join(place)}: {tried.tries}"
+        return tried._replace(tries=tries, pointer=rule, place=place)
 
     def _leaves(
         self, root: Json, pointer: str, above: Steps
     ) -> Iterator[tuple[Steps, str, Json, bool]]:
         """Place, pointer and schema of each member, and whether its object must have it."""
         for name, inner in root.get("properties", {}).items():
-            where = inner.get("$ref") or below(pointer, "properties", name)
-            node = self._resolve(inner)
+            where, node = below(pointer, "properties", name), self._resolve(inner)
             yield (*above, name), where, node, name in root.get("required", ())
             if node.get("type") == "object" and len(above) < _DEEPEST:
                 yield from self._leaves(node, where, (*above, name))
 
-    def _tries(self, node: Json, usual: Any) -> Iterator[_Try]:
+    def _tries(self, node: Json, usual: Any) -> Iterator[Variant]:
         """Values of a schema, in place of a `usual` one: all that it lists, at its limits, and
-        just beyond them.
+        just beyond them. Each has the keyword that decides about it in place of a pointer.
         """
-        for keyword, limit in node.items():
-            match keyword:
-                case "type":
-                    yield _Try(_OTHER[limit], f"another type than {limit}")
-                    if limit == "boolean":
-                        yield _Try(True, "true")
-                        yield _Try(False, "false")
-                case "enum" | "oneOf" if options := self.options(node):
-                    yield from (_Try(option, f"the value {option}", "enum") for option in options)
-                    yield _Try("verify-unknown", "a value that is not listed", "enum")
-                case "minLength" | "minItems" | "minimum":
-                    yield from self._bounds(node, keyword, "below", -1, usual)
-                case "maxLength" | "maxItems" | "maximum":
-                    yield from self._bounds(node, keyword, "above", 1, usual)
-                case "items":
-                    yield from self._lists(node)
-                case "additionalProperties" if isinstance(limit, dict):
-                    yield _Try({}, "no entries")
-                case "format":
-                    if limit == "uuid":
-                        yield _Try(UNKNOWN_ID, "an id that does not exist")
-                    if limit == "date-time":
-                        yield _Try(self._now.replace("Z", "-03:00"), "an instant with an offset")
-                    yield _Try("verify", f"not a valid {limit}", "format")
-                case "pattern":
-                    yield _Try("\0", "text that the pattern excludes", "pattern")
-                    yield _Try("verify verify", "text that the pattern excludes", "pattern")
-                case "multipleOf":
-                    value = round(node.get("minimum", 0) + 1 + limit / 2, 6)
-                    yield _Try(value, f"not a multiple of {limit}", "multipleOf")
+        kind, form = node.get("type", ""), node.get("format", "")
+        options = self.options(node)
+        for option in options:
+            yield Variant(option, f"the value {option}", "enum")
+        if kind:
+            yield Variant(_OTHER[kind], f"another type than {kind}")
+        if options and kind != "boolean":
+            yield Variant("verify-unknown", "a value that is not listed", "enum")
+        yield from self._bounds(node, usual)
+        if kind == "array":
+            yield from self._lists(node)
+        if isinstance(node.get("additionalProperties"), dict):
+            yield Variant({}, "no entries")
+        if form == "uuid":
+            yield Variant(UNKNOWN_ID, "an id that does not exist", suspect="reference")
+        if form == "date-time":
+            yield Variant(self._now.replace("Z", "-03:00"), "an instant with an offset")
+        if form:
+            yield Variant("verify", f"not a valid {form}", "format")
+        if "pattern" in node:
+            yield Variant("\0", "text that the pattern excludes", "pattern")
+            yield Variant("verify verify", "text that the pattern excludes", "pattern")
+        if "multipleOf" in node:
+            value = round(node.get("minimum", 0) + 1 + node["multipleOf"] / 2, 6)
+            yield Variant(value, f"not a multiple of {node['multipleOf']}", "multipleOf")
         # last, so that a record has had a value that these clear
-        if "maxLength" in node and "minLength" not in node and "format" not in node:
-            yield _Try("", "an empty text")
-        if "type" in node:
-            yield _Try(None, "null")
+        if "maxLength" in node and "minLength" not in node and not form:
+            yield Variant("", "an empty text")
+        if kind:
+            yield Variant(None, "null")
 
     def options(self, node: Json) -> list[Any]:
         """The values that a schema lists."""
+        if node.get("type") == "boolean":
+            return [True, False]
         parts = [node, *map(self._resolve, node.get("oneOf", ()))]
         return [option for part in parts for option in part.get("enum", ()) if option is not None]
 
-    def _bounds(self, node: Json, keyword: str, side: str, sign: int, usual: Any) -> Iterator[_Try]:
-        """Values exactly at the least or the largest size, and beyond it by one step."""
-        limit = node[keyword]
-        beyond = round(limit + sign * node.get("multipleOf", 1), 6)
-        for what, size in (f"the {keyword}, {limit}", limit), (f"{side} the {keyword}", beyond):
-            value = self._sized(node, size, usual)
-            if value is not None:
-                yield _Try(value, what, keyword)
+    def _bounds(self, node: Json, usual: Any) -> Iterator[Variant]:
+        """Values exactly at each least and largest size, and beyond it by one step."""
+        for keyword in filter(node.__contains__, _BOUNDS):
+            limit, step = node[keyword], node.get("multipleOf", 1)
+            beyond = round(limit + step if keyword.startswith("max") else limit - step, 6)
+            tries = {f"the {keyword}, {limit}": limit, f"beyond the {keyword}": beyond}
+            for what, size in tries.items():
+                value = self._sized(node, size, usual)
+                if value is not None:
+                    yield Variant(value, what, keyword)
 
     def _sized(self, node: Json, size: Any, usual: Any) -> Any:
         """A number, or a text or list of a size; None where there is none."""
@@ -252,12 +238,12 @@ class Variants:
             if several and isinstance(several[0], str):  # a backend may keep equal ones once
                 stem = several[0].rpartition(".")[0]  # an address, of a network
                 several = [f"{stem}.{number}" for number in range(size)]
-        return several[:size] if size <= len(several) and None not in several else None
+        return several[:size] if size <= len(several) else None
 
     def _entries(self, node: Json) -> list[Any]:
         """What may be in a list: all values that the contract lists, or one."""
         items = self._resolve(node["items"])
-        return self.options(items) or [self.another(items, "", None)]
+        return self.options(items) or [*filter(None, [self.another(items, "", None)])]
 
     def _long(self, form: str | None, length: int) -> str:
         """A text of a length, as its format has it."""
@@ -269,16 +255,16 @@ class Variants:
             return text[len(host) :] + host
         return text
 
-    def _lists(self, node: Json) -> Iterator[_Try]:
+    def _lists(self, node: Json) -> Iterator[Variant]:
         several = self._entries(node)
-        yield _Try([], "no entries", "minItems")
+        yield Variant([], "no entries", "minItems")
         if self._resolve(node["items"]).get("format") == "uuid":
-            yield _Try([UNKNOWN_ID], "an id that does not exist")
+            yield Variant([UNKNOWN_ID], "an id that does not exist", suspect="reference")
         if len(several) > 1:
-            yield _Try(several[: node.get("maxItems", 20)], "all values")
-            yield _Try(["verify-unknown"], "a value that is not listed")
-        if node.get("uniqueItems") and None not in several:
-            yield _Try(several[:1] * 2, "a duplicate entry", "uniqueItems")
+            yield Variant(several[: node.get("maxItems", 20)], "all values")
+            yield Variant(["verify-unknown"], "a value that is not listed")
+        if node.get("uniqueItems") and several:
+            yield Variant(several[:1] * 2, "a duplicate entry", "uniqueItems")
 
     # -- another value
 
@@ -286,16 +272,14 @@ class Variants:
         """A value that a schema accepts, and that is neither `old` nor the default; None if
         there is none.
         """
-        return next(self._others(node, name, old), None)
-
-    def _others(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         node = self._resolve(node)
         if node.get("format") == "uuid":  # it would be the id of a record
-            return
-        tries = (value for value, *_ in self._tries(node, None))
-        for value in chain(self._usual(node, name, old), tries, samples(node, self._now)):
+            return None
+        tries = (each.value for each in self._tries(node, None))
+        for value in chain(self._usual(node, name, old), tries):
             if value not in (old, node.get("default"), None) and self.accepts(node, value):
-                yield value
+                return value
+        return None
 
     def _usual(self, node: Json, name: str, old: Any) -> Iterator[Any]:
         """Values that no limit suggests."""
@@ -307,26 +291,18 @@ class Variants:
                 yield [option for option in self.options(items) if option not in (old or ())][:2]
                 yield [self.another(items, name, None)]
             case "object" if "properties" in node:
-                known = old or node.get("example", {})
-                others = dict(known)
+                others = dict(old or node.get("example", {}))
                 for inner, schema in node["properties"].items():
-                    for value in self._others(schema, inner, others.get(inner)):
-                        # rules bind some members, such as the parts of a telephone number
-                        if not known or self.accepts(node, {**others, inner: value}):
-                            others[inner] = value
-                            break
+                    value = self.another(schema, inner, others.get(inner))
+                    if value is not None:
+                        others[inner] = value
                 yield others
             case "object":
                 yield {f"verify_{self.text(4)}": self.text(8)}
             case "string" if "enum" not in node:
+                yield from _TEXTS.get(name, ())
                 later = self._now.replace("-01-", "-06-")
-                yield from (
-                    self.value(name),
-                    NOWHERE + self.text(12),
-                    self.text(12),
-                    later,
-                    *_TEXTS,
-                )
+                yield from (self.value(name), NOWHERE + self.text(12), self.text(12), later)
 
 
 def uneven(amount: float) -> float:
@@ -338,31 +314,21 @@ def uneven(amount: float) -> float:
     return amount
 
 
-def _rule(node: Json, pointer: str, keyword: str) -> str:
-    """The pointer to a keyword of a schema, or to the schema that has no such keyword."""
-    return below(pointer, keyword) if keyword in node else pointer
-
-
 def _named(value: Any) -> Any:
     """An id in place of a role."""
     return _SOME_ID if isinstance(value, str) and value.startswith("{the ") else value
 
 
 def applied(base: Any, parts: Iterable[Variant]) -> Any:
-    """A copy of a body with the values of several parts."""
+    """A copy of a body with the values of several parts, where it has the objects for them."""
     body = deepcopy(base)
     for part in parts:
-        _put(body, part.place, part.value)
+        *above, name = part.place
+        holder = at(body, (*above,))
+        if not isinstance(holder, dict):
+            continue
+        if part.value is GONE:
+            holder.pop(name, None)
+        else:
+            holder[name] = part.value
     return body
-
-
-def _put(body: Any, place: Steps, value: Any) -> bool:
-    """Set the value at a place, or take it out; whether the object of this place is there."""
-    holder = at(body, place[:-1])
-    if not isinstance(holder, dict):
-        return False
-    if value is GONE:
-        holder.pop(place[-1], None)
-    else:
-        holder[place[-1]] = value
-    return True

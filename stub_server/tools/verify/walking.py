@@ -1,34 +1,42 @@
-"""Walks one journey: sends each probe to the target and to the twin, has the answers judged, and
-learns from them.
+"""Walks a chain of journeys: sends each probe to the target and to the twin, has the answers
+judged, and learns from them.
 """
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
+from math import inf
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import orjson
 
-from ...contract.document import JSON
+from ...contract.document import JSON, Operation
 from ...contract.source import fixture
 from ...core.record import Body
-from .catalogue import Resource, entries_of, is_list, leave_out, leaves, pointer_of, record_of
-from .cleanup import Made
+from .building import Builder
+from .catalogue import (
+    Resource,
+    body_of,
+    entries_of,
+    is_list,
+    leave_out,
+    leaves,
+    pointer_of,
+    record_of,
+)
 from .exchange import Answer, Exchange, Request, bearer, code_of
 from .findings import Finding, cut
-from .judging import INVALID, Judge, Run
+from .judging import INVALID, Judge
+from .learned import Run
 from .probes import (
     GIVEN,
     QUIET,
     SETUP,
-    Asked,
-    Builder,
     Departed,
     Flaw,
-    Journey,
     Names,
     Probe,
     Roles,
@@ -37,122 +45,201 @@ from .probes import (
     roles_in,
 )
 from .target import TRIES
-from .twin import Fork
+from .twin import Fork, Twin
+from .variants import Variants
 
-_PAUSES = (0.1, 0.3, 0.6, 1.0)  # seconds before a read is repeated
+Journey = Callable[[], Coroutine[Any, Any, None]]
+"""Sends probes in order."""
+_PAUSES = (0.1, 0.3, 0.6, 1.0, inf)  # seconds before a read is repeated; the last ends it
 _SETTLING = ("not-persisted", "not-deleted", "figures", "filter", "value", "default", "stricter")
 """Classes that a read may find only because a change does not show yet."""
 _FULL = {*fixture("verify.yaml")["full"]}
-_ROLES = {"id": "{}", "private_key": "{} secret", "public_key": "the public key"}
-"""The roles that members of a new record play."""
-
-
+_PUBLIC = " public"
+_ROLES = {"id": "", "private_key": " secret", "public_key": _PUBLIC}
+"""What follows the role of a new record in those that members of it play."""
 _WORD = re.compile(r"\w+")
 
 
-class Walk:
-    """A chain of journeys over records that they share."""
+class Walk(Builder):
+    """A chain of journeys over records that they share. A journey ends with a KeyError where
+    nothing plays a role that it needs, and with Departed, which is one, where the next one needs
+    other records.
+    """
 
+    _fork: Fork
+    _roles: Roles
+    _judge: Judge
     _last: tuple[Probe, Exchange]
 
-    def __init__(self, run: Run, builder: Builder, fork: Fork, made: Made) -> None:
-        """`made` collects the records of the target."""
-        self._run, self._builder, self._fork, self._made = run, builder, fork, made
-        self._roles = Roles()
-        self._judge = Judge(run, self._roles)
-        self._roles.play(GIVEN.strip("{}"), Names(run.options.token, fork.token))
+    def __init__(self, run: Run, variants: Variants, *, is_lasting: bool) -> None:
+        """`is_lasting` says whether they are about records of which a run makes few."""
+        super().__init__(run, variants)
+        self.is_lasting = is_lasting
+        self.present: Body = {}
+        """The roles that are played, with the bodies that made the records."""
+        self._departed: set[str] = set()
+        """Those of records that one side alone has changed."""
+        self._made = run.cleanup.made()
 
-    async def go(self, journeys: Iterable[Journey]) -> bool:
-        """Send the probes of each journey in order, until the target's records are no longer what
-        the twin's are: then it is False.
+    async def through(self, journeys: Iterable[Journey], twin: Twin) -> None:
+        """Make journeys in order: with new records, and a new fork, once the target's records are
+        no longer what the twin's are.
         """
-        for journey in journeys:
-            is_alike = await self._journey(journey) and not self._judge.has_strange
-            if not is_alike and not self._builder.is_lasting:
-                return False
-        return True
+        left = [*journeys][::-1]
+        while left:
+            async with twin.fork() as self._fork:
+                self._roles = Roles()
+                self._judge = Judge(self.run, self._roles)
+                self._roles.play(GIVEN.strip("{}"), Names(self.run.options.token, self._fork.token))
+                is_alike = True
+                while left and (is_alike or self.is_lasting):
+                    is_alike = await self._journey(left.pop())
+            await self.run.cleanup.remove(self._made)  # some kinds are limited in number
+            self.present.clear()
+            self._departed.clear()
+            self.variants.begin_anew()
 
     async def _journey(self, journey: Journey) -> bool:
-        """Whether it came to its end."""
-        is_whole = True
+        """Whether both sides have the same records after it."""
         try:
-            asked = next(journey)
-            while True:
-                try:
-                    seen = await self._answered(asked)
-                except (KeyError, Departed) as error:
-                    is_whole, asked = False, journey.throw(error)
-                else:
-                    asked = journey.send(seen)
-        except StopIteration:
-            return is_whole
-        except (KeyError, Departed):  # nothing plays a role: what makes it was refused
+            await journey()
+        except KeyError:
             return False
+        return not self._judge.has_strange
 
-    async def _answered(self, asked: Asked) -> Any:
-        """What was seen of a probe; None for what is none. Raises KeyError and Departed."""
-        if isinstance(asked, Probe):
-            return await self._step(asked)
-        if isinstance(asked, Flaw):
-            self._run.findings.append(self._judge.flaw(asked, *self._last))
-        else:
-            await asyncio.sleep(asked)
-        return None
+    # -- what journeys do
 
-    async def _step(self, probe: Probe) -> Seen:
+    async def ask(
+        self, operation: Operation, group: str, learns: str, *at: str, **more: Any
+    ) -> Seen:
+        """Build a probe, and send it."""
+        return await self.send(self.probe(operation, group, learns, *at, **more))
+
+    async def write(
+        self, operation: Operation, body: Any, learns: str, pointer: str = "", **more: Any
+    ) -> Seen:
+        """Send a body; a record that it creates is another one of its kind."""
+        kind = self.catalogue.made_by(operation)
+        more = {"group": "accepts", "makes": f"{kind.role} more" if kind else "", **more}
+        return await self.ask(
+            operation, learns=learns, pointer=pointer or body_of(operation), body=body, **more
+        )
+
+    def tell(self, kind: str, title: str, expected: str) -> None:
+        """Report a flaw of the answer to the last probe."""
+        self.run.findings.append(self._judge.flaw(Flaw(kind, title, expected), *self._last))
+
+    async def make(self, resource: Resource, role: str = "", **changes: Any) -> Seen:
+        """Create a record that plays a role from then on: that of its kind, or another one. Of
+        those of which a run makes few, one that has departed is written anew.
+
+        Raises KeyError where the credential or the options do not allow it.
+        """
+        operation = resource.create
+        makes = role or resource.role
+        if not self.may(operation):
+            raise KeyError(makes)
+        if self.is_lasting and resource.update is not None and makes in self._departed:
+            self._departed.discard(makes)
+            self.present[makes] = self.known(resource.update, self.body(operation) | changes)
+            return await self.ask(
+                resource.update,
+                SETUP,
+                f"write {makes}",
+                path=resource.at(placeholder(makes)),
+                body=self.present[makes],
+            )
+        body = self.plain(operation) | changes
+        return await self.ask(operation, SETUP, f"make {makes}", body=body, makes=makes)
+
+    def secret(self, role: str) -> str:
+        """The credential of the API key that plays a role."""
+        return placeholder(f"{role} secret")
+
+    async def ready(self, resource: Resource, role: str = "", **changes: Any) -> None:
+        """Create a record of a kind that plays a role, if there is none."""
+        if (role or resource.role) not in self.present:
+            await self.make(resource, role, **changes)
+
+    async def _remove(self, role: str) -> None:
+        """Delete the record that plays a role, if that is possible: some kinds are limited in
+        number.
+        """
+        kind = self.kind_of(role)
+        if kind and kind.delete and self.present.pop(role, None):
+            path = kind.at(placeholder(role))
+            await self._checked(
+                self.probe(kind.delete, QUIET, f"delete {role}", path=path, suspect="lifecycle")
+            )
+
+    async def send(self, probe: Probe) -> Seen:
         """Send a probe after those that make the records that it names, and one that deletes the
         record that played its role before.
-
-        Raises KeyError and Departed.
         """
         for role in roles_in([probe.path, probe.query, probe.body]):
-            make = self._builder.missing(role, probe.operation)
-            if make is not None:
-                await self._step(make)
-        removal = self._builder.removal(probe.makes) if probe.makes else None
-        if removal is not None:
-            await self._checked(removal)
-        seen = await self._checked(probe)
-        self._last = probe, Exchange(self._request(probe, 0), seen.target)
-        return seen
+            await self._need(role.removesuffix(_PUBLIC), probe.operation)
+        if probe.makes:
+            await self._remove(probe.makes)
+        return await self._checked(probe)
+
+    async def _need(self, role: str, operation: Operation) -> None:
+        """Make the record that a request to an operation names, if it is not there: in a state
+        from which the operation moves it, where a creation can set that.
+        """
+        kind = self.kind_of(role)
+        if kind is None or role in self.present:
+            return
+        changes = Body()
+        if operation != kind.update:
+            sent = (self.body(operation) or {}).get(kind.field)
+            begins = self.options(kind.create, kind.field)
+            for move in kind.moves_by(operation):
+                if move.from_ in begins and sent in (None, move.to):
+                    changes.setdefault(kind.field, move.from_)
+        await self.make(kind, role, **changes)
+
+    # -- one probe
 
     async def _checked(self, probe: Probe) -> Seen:
-        """Send a probe, and read what it has made, changed or deleted. Raises Departed."""
+        """Send a probe, and read what it has made, changed or deleted."""
         seen = await self._probe(probe)
         if probe.group == SETUP and not seen.is_alike:
             raise Departed
-        check = self._check(probe, seen)
+        check = self._check(probe) if seen.both_accept else None
         if check is not None:
             read = await self._probe(check)
             if read.has_departed and not read.is_alike:
                 raise Departed
         return seen
 
-    def _check(self, probe: Probe, seen: Seen) -> Probe | None:
+    def _check(self, probe: Probe) -> Probe | None:
         """A read of the record that was just made, changed or deleted; None where nothing
         reads it by its id.
         """
-        operation, resource = probe.operation, self._builder.resource_of(probe.operation)
-        if resource is None or resource.read is None or not self._builder.may(resource.read):
+        operation = probe.operation
+        resource = self.resource_of(operation)
+        if resource is None or not self.may(resource.read):
             return None
         # what a test has sent changes while it is read
         is_create = operation in resource.creates and "{" not in operation.path
-        roles = [probe.makes] if is_create else [*roles_in(probe.path)]
-        if not seen.both_accept or not any(roles):
-            return None
-        group, suspect = "persists", "not-persisted"
+        role = probe.makes if is_create else [*roles_in(probe.path), ""][-1]
+        group = "persists"
+        suspect = "not-persisted"
         if operation == resource.delete:
             suspect = "not-deleted"
         elif probe.suspect == "lifecycle":
-            group, suspect = probe.group, "lifecycle"
+            group = probe.group
+            suspect = "lifecycle"
         elif not is_create and operation != resource.update:
             return None
-        return self._builder.probe(
+        if not role:
+            return None
+        return self.probe(
             resource.read,
             group,
             f"a read after {operation.id}",
             pointer_of(operation),
-            path=resource.at(placeholder(roles[-1])),
+            path=resource.at(placeholder(role)),
             suspect=suspect,
             about=operation,
         )
@@ -161,177 +248,164 @@ class Walk:
         """Send a probe to both, and judge the answer. Raises Departed if nobody knows
         whether the target has served it.
         """
-        probe = self._accepted(probe)
         # first: it may have to wait, and the twin's clock goes on
-        answer = await self._ask(probe, self._request(probe, 0))
-        if await self._finds_instead(probe, answer):
-            probe = self._accepted(probe)
-            answer = await self._ask(probe, self._request(probe, 0))
-        requests = [self._request(probe, party) for party in range(2)]
-        self._judge.comparing.sent([probe.body, probe.query])
-        began = monotonic()
-        twin = Answer(probe.expects) if probe.expects else await self._fork.send(requests[1])
-        is_whole = twin.is_success or twin.status == 403
-        while is_whole and await self._demands(probe, requests[0], answer):
-            requests[0] = self._request(probe, 0)
-            answer = await self._ask(probe, requests[0])
+        answer = await self._ask(probe)
+        while (adapted := await self._adapted(probe, answer)) is not None:
+            probe = adapted
+            answer = await self._ask(probe)
+        self._judge.sent([probe.body, probe.query])
+        operation = probe.operation
+        twin = Answer(probe.expects)
+        took = answer.seconds - monotonic()
+        if not probe.expects:
+            twin = await self._fork.send(self._request(probe, 1))
+        took += monotonic()
         if {code_of(answer.json()), code_of(twin.json())} & _FULL:  # one has made more
             raise Departed
-        took = answer.seconds + monotonic() - began
-        operation = probe.operation
         if twin.is_success and answer.is_success and isinstance(probe.body, dict):
-            record = str(record_of(twin.json()).get("id"))
+            record = record_of(twin.json()).get("id")
             body = self._roles.spelled(probe.body, 1)
-            self._judge.comparing.wrote(operation, record, body)
-
-        def judged() -> list[Finding]:
-            exchange = Exchange(requests[0], answer)
-            return self._judge.findings(probe, exchange, twin, took)
-
-        findings = judged()
-        if operation.method != "GET" and answer.status == 0:
-            self._run.findings += findings
-            raise Departed
-        if operation.method == "GET" and probe.credential == GIVEN:
-            until = monotonic() + self._run.options.settle
-            for pause in _PAUSES:
-                if monotonic() + pause > until or not self._may_settle(findings):
-                    break
-                await asyncio.sleep(pause)
-                answer = await self._ask(probe, requests[0])
-                findings = judged()
+            self._judge.wrote(operation, str(record), body)
+        until = monotonic() + self.run.options.settle
+        for pause in _PAUSES:
+            findings = self._judge.findings(*self._last, twin, took)
+            if monotonic() + pause > until or not self._may_settle(probe, findings):
+                break
+            await asyncio.sleep(pause)
+            answer = await self._ask(probe)
         if probe.group != QUIET or answer.is_success:
-            self._run.findings += findings
-        seen = Seen(answer, twin, any(finding.kind == probe.suspect for finding in findings))
-        self._run.answered(operation.id, answer.status, probe.group, probe.about.id)
-        self._run.suspected[probe.suspect].add(probe.about.id)
+            self.run.findings += findings
+        if operation.method != "GET" and answer.status == 0:
+            raise Departed
+        seen = Seen(answer, twin, probe.suspect in [finding.kind for finding in findings])
+        self.run.answered(operation.id, answer.status, probe.group, probe.about.id)
+        self.run.suspected[probe.suspect].add(probe.about.id)
         self._learn(probe, seen)
         return seen
 
-    async def _demands(self, probe: Probe, request: Request, answer: Answer) -> bool:
-        """Whether a creation is refused without members that the contract lacks: those of the
-        backend's own records that the refusal names. From now on they are sent to the target.
-        """
-        operation, made = probe.operation, self._run.catalogue.made_by(probe.operation)
-        entry, says = await self._entry(made, answer)
-        if made is None:
-            return False
-        sent, shown = self._run.demanded[operation.id], self._run.document.schema(made.schema)
-        known = sent | shown["properties"] | self._builder.properties(operation)
-        names = sorted({*entry}.intersection(says) - known.keys())
-        if names:
-            sent |= {name: entry[name] for name in names}
-            values = ", ".join(self._run.showing.value(name, entry[name]) for name in names)
-            values = cut(values, 80)
-            title = f"demands {', '.join(names)}, which the contract lacks: verify sent {values}"
-            flaw = Flaw("demanded", f"{title} from then on", "a body of the contract is accepted")
-            self._run.findings.append(self._judge.flaw(flaw, probe, Exchange(request, answer)))
-        return self._request(probe, 0) != request
-
-    async def _finds_instead(self, probe: Probe, answer: Answer) -> bool:
-        """Whether a creation is refused for a listed value of a required member, of which the
-        backend's own records have another value of the contract. From now on that is sent to both.
-        """
-        operation, found = probe.operation, self._run.instead[probe.operation.id]
-        if probe.group == "rejects" or not isinstance(probe.body, dict):
-            return False
-        entry, says = await self._entry(self._run.catalogue.made_by(operation), answer)
-        for name, refused in probe.body.items():
-            own, listed = entry.get(name), self._builder.options(operation, name)
-            values = [each for each in (own if isinstance(own, list) else [own]) if each in listed]
-            is_asked = name in says and name not in found
-            if is_asked and values and name in self._builder.smallest(operation):
-                found[name] = refused, values if isinstance(refused, list) else values[0]
-                return True
-        return False
-
-    def _accepted(self, probe: Probe) -> Probe:
-        """A probe with values that the backend accepts in place of those that it refuses."""
-        body = probe.body
-        for name, (refused, instead) in self._run.instead[probe.operation.id].items():
-            if isinstance(body, dict) and body.get(name) == refused:
-                body = body | {name: instead}
-        return replace(probe, body=body)
-
-    async def _entry(self, made: Resource | None, answer: Answer) -> tuple[Body, list[str]]:
-        """One of the backend's own records of a kind, and the words of the refusal of another; an
-        empty one where nothing is refused as invalid.
-        """
-        if answer.status not in INVALID or made is None or made.list is None:
-            return Body(), []
-        listed = await self._run.target.ask("GET", made.list.path)
-        says = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
-        return next(iter(entries_of(listed.json())), Body()), says
-
-    def _may_settle(self, findings: list[Finding]) -> bool:
+    def _may_settle(self, probe: Probe, findings: list[Finding]) -> bool:
         """Whether a change that does not show yet may be why, and not what was found before."""
-        if not findings or findings[0].kind not in _SETTLING:
+        is_read = probe.operation.method == "GET" and probe.credential == GIVEN
+        if not is_read or not findings or findings[0].kind not in _SETTLING:
             return False
-        known = {(each.kind, each.pointer) for each in self._run.findings}
-        return (findings[0].kind, findings[0].pointer) not in known
+        first = findings[0].kind, findings[0].pointer
+        return first not in [(each.kind, each.pointer) for each in self.run.findings]
 
-    async def _ask(self, probe: Probe, request: Request) -> Answer:
-        """Send a request to the target, and note what it has made."""
-        operation, spoiled = probe.operation, self._run.cleanup.spoiled
+    async def _adapted(self, probe: Probe, answer: Answer) -> Probe | None:
+        """What to send in place of a creation that is in order and was refused over members of the
+        backend's own records; None where they say nothing new.
+
+        From now on the target is sent those that the contract lacks, and both are sent the record's
+        value of a required member in place of another one that the contract lists.
+        """
+        operation = probe.operation
+        is_in_order = probe.group != "rejects" or probe.credential != GIVEN
+        made = self.catalogue.made_by(operation)
+        if made is None or not is_in_order or not isinstance(probe.body, dict):
+            return None
+        demanded = self.run.demanded[operation.id]
+        shown = self.document.schema(made.schema)["properties"]
+        known = {*demanded, *shown, *self.properties(operation)}
+        required = self.smallest(operation)
+        lacking = Body()
+        instead = Body()
+        for name, own in (await self._named(made, answer)).items():
+            if name not in known:
+                lacking[name] = own
+            elif name in required and probe.body.get(name) == required[name]:
+                listed = self._listed(operation, name, own)
+                if listed and listed != required[name]:
+                    instead[name] = listed
+        self.run.instead[operation.id] |= instead
+        if lacking:
+            demanded |= lacking
+            named = [self.run.showing.value(name, value) for name, value in lacking.items()]
+            title = f"demands {', '.join(lacking)}, which the contract lacks: verify sent"
+            title = f"{title} {cut(', '.join(named), 80)} from then on"
+            self.tell("demanded", title, "a body of the contract is accepted")
+        return replace(probe, body=probe.body | instead) if lacking or instead else None
+
+    async def _named(self, made: Resource, answer: Answer) -> Body:
+        """The members of one of the backend's own records that a refusal names."""
+        if answer.status not in INVALID or made.list is None:
+            return {}
+        listed = await self.run.target.ask("GET", made.list.path)
+        words = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
+        entry = next(iter(entries_of(listed.json())), Body())
+        return {name: entry[name] for name in sorted({*words} & entry.keys())}
+
+    def _listed(self, operation: Operation, name: str, own: Any) -> Any:
+        """A value, or the values of a list, that the contract lists for a member too."""
+        options = self.options(operation, name)
+        if isinstance(own, list):
+            return [each for each in own if each in options]
+        return own if own in options else None
+
+    async def _ask(self, probe: Probe) -> Answer:
+        """Send a probe to the target, and note what it has made."""
+        run = self.run
+        operation = probe.operation
+        request = self._request(probe, 0)
         if operation.method == "GET":
-            answer = await self._run.target.send(request, TRIES)
+            answer = await run.target.send(request, TRIES)
             body = answer.json()
-            if body is None or not spoiled or not is_list(operation):
-                return answer
-            leave_out(body, spoiled)
-            return answer._replace(body=orjson.dumps(body))
-        self._run.unanswered += 1
-        answer = await self._run.target.send(request)
-        self._run.cleanup.note(self._made, operation, answer)
-        self._run.unanswered -= answer.status > 0
+            if body is not None and run.cleanup.spoiled and is_list(operation):
+                leave_out(body, run.cleanup.spoiled)
+                answer = answer._replace(body=orjson.dumps(body))
+        else:
+            run.unanswered += 1
+            answer = await run.target.send(request)
+            run.cleanup.note(self._made, operation, answer)
+            run.unanswered -= answer.status > 0
+        self._last = probe, Exchange(request, answer)
         return answer
 
     def _request(self, probe: Probe, party: int) -> Request:
         """The request to one party: 0 is the target."""
         parts = [probe.path, probe.query, probe.headers, probe.body, probe.credential]
-        path, query, named, body, token = self._roles.spelled(parts, party)
+        path, query, headers, body, token = self._roles.spelled(parts, party)
         if party == 0 and isinstance(body, dict):
-            body = self._run.demanded[probe.operation.id] | body
+            body = self.run.demanded[probe.operation.id] | body
         if body is not None:
-            named = {"Content-Type": JSON, **named}
+            headers = {"Content-Type": JSON, **headers}
             body = body if isinstance(body, bytes) else orjson.dumps(body)
-        headers = (*named.items(),)
-        if token:
-            headers += bearer(token)
-        return Request(
-            probe.operation.method, path, urlencode(query, quote_via=quote), headers, body or b""
-        )
+        sent = (*headers.items(), *(bearer(token) if token else ()))
+        query = urlencode(query, quote_via=quote)
+        return Request(probe.operation.method, path, query, sent, body or b"")
 
     def _learn(self, probe: Probe, seen: Seen) -> None:
         """Note the record that an answer is about, and what plays its roles from now on."""
         operation = probe.operation
-        present, roles = self._builder.present, [*roles_in(probe.path)]
-        if operation.method != "GET" and not seen.is_alike:
+        roles = [*roles_in(probe.path)]
+        is_write = operation.method != "GET"
+        if is_write and not seen.is_alike:
             # only one side has made or changed them: they are compared no more
             self._judge.has_strange = True
             for role in roles:
                 self._roles.forget(role)
-                if present.pop(role, None) is not None and probe.group != SETUP:
-                    self._builder.departed.add(role)
+                if self.present.pop(role, None) is not None and probe.group != SETUP:
+                    self._departed.add(role)
         if not seen.target.is_success:
             return
-        if operation.method == "DELETE":
-            self._made.pop(self._roles.spelled(placeholder(roles[-1]), 0), None)
-        record, twin = record_of(seen.target.json()), record_of(seen.twin.json())
-        own, known = record.get("id"), self._roles.role(str(twin.get("id")))
+        for role in roles[-1:] if operation.method == "DELETE" else ():
+            self._made.pop(self._roles.spelled(placeholder(role), 0), None)
+        record = record_of(seen.target.json())
+        twin = record_of(seen.twin.json())
+        own = record.get("id")
+        known = self._roles.role(str(twin.get("id")))
         if not isinstance(own, str):
             return
-        if operation.method != "GET" and not seen.twin.is_success:
-            self._run.cleanup.spoiled.add(own)
+        if is_write and not seen.twin.is_success:
+            self.run.cleanup.spoiled.add(own)
         if known not in (None, own):
             self._judge.has_strange = True
-        is_update = self._builder.changed_by(operation) is not None
-        if is_update and seen.both_accept:
-            present[roles[-1]] = present.get(roles[-1], {}) | probe.body
-        if not probe.makes:
+        if not seen.twin.is_success:
             return
-        present[probe.makes] = probe.body
-        for member, role in _ROLES.items():
-            names = Names(record.get(member, ""), twin.get(member, ""))
-            if all(names):
-                self._roles.play(role.format(probe.makes), names)
+        if self.changed_by(operation) is not None:
+            self.present[roles[-1]] = self.present.get(roles[-1], {}) | probe.body
+        if probe.makes:
+            self.present[probe.makes] = probe.body
+            for member, suffix in _ROLES.items():
+                names = Names(record.get(member, ""), twin.get(member, ""))
+                if all(names):
+                    self._roles.play(probe.makes + suffix, names)
