@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
-from time import perf_counter, perf_counter_ns
+from time import perf_counter
 from typing import TypeVar
 from weakref import WeakValueDictionary, finalize
 
@@ -109,33 +109,26 @@ class BackgroundWorker:
 
 class Turns:
     """The turns of the event loop, shared by the requests of sandboxes: in each, those of a sandbox
-    are served until they have taken a few milliseconds. Many of one, however short each is, would
+    are served until they have used a few milliseconds. Many of one, however short each is, would
     hold up those of others.
     """
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}  # ns in this turn, by sandbox
+        self._used: dict[str, int] = {}  # ns in this turn, by sandbox
         self._last, self._at = "", 0  # who was served last, and since when (ns)
 
     def admits(self, sandbox: str, now: int) -> bool:
         """Whether a request is served in this turn; `now` in ns."""
-        taken = self._taken
-        if taken:
-            taken[self._last] += now - self._at
+        used = self._used
+        if used:
+            used[self._last] += now - self._at
         else:
-            asyncio.get_running_loop().call_soon(taken.clear)
+            asyncio.get_running_loop().call_soon(used.clear)
         self._at = now
-        if taken.setdefault(sandbox, 0) > _LONG:
+        if used.setdefault(sandbox, 0) > _LONG:
             return False
         self._last = sandbox
         return True
-
-    async def wait(self, sandbox: str) -> None:
-        """Wait for a turn in which a request is served, after those that wait already."""
-        while True:
-            await asyncio.sleep(0)
-            if self.admits(sandbox, perf_counter_ns()):
-                return
 
 
 def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Sliced[list[T]]:

@@ -111,7 +111,7 @@ def test_many_searches_of_one_sandbox_delay_none_of_another(
 ) -> None:
     """Each search of a sandbox had its turn before the only one of another."""
     monkeypatch.setattr(slices, "SLICE", 0.00001)
-    monkeypatch.setattr(slices, "AT_ONCE", 5)
+    monkeypatch.setattr(slices, "AT_ONCE", 1)
     doors = door_to(large, "busy"), door_to(large, "quiet")
     busy, quiet = (
         f"GET {door.prefix}/v2/orders?search=nobody HTTP/1.1\r\nHost: localhost\r\n"
@@ -119,10 +119,11 @@ def test_many_searches_of_one_sandbox_delay_none_of_another(
         for door in doors
     )
     connections = [connect(large.port) for _ in range(40)]
-    for connection in connections:
-        connection.sendall(busy)
     with connect(large.port) as alone:
-        alone.sendall(quiet)
+        for number, connection in enumerate(connections):
+            connection.sendall(busy)
+            if number == 4:
+                alone.sendall(quiet)
         assert 200 == answer_on(alone).status
     answered = select.select(connections, [], [], 0)[0]
     assert {200} == {answer_on(connection).status for connection in connections}

@@ -126,7 +126,7 @@ class SandboxSelection:
         return self._later(sandbox, way)
 
     async def _later(self, sandbox: Sandbox, way: Way) -> Answer:
-        await way.server.turns.wait(sandbox.name)
+        await way.next_turn(sandbox.name)
         return await self._begin(sandbox, way)
 
     def _begin(self, sandbox: Sandbox, way: Way) -> Answering:

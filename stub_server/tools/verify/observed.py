@@ -31,7 +31,7 @@ more.
 """
 MOST_WAITING = 256 * 1024 * 1024
 """Bytes of exchanges that wait to be judged."""
-_HEADS = 64 * 1024
+_AROUND = 64 * 1024
 """Bytes that an exchange may take besides its bodies."""
 _PIECE = 64 * 1024
 """Bytes that are decoded at once: some decoders copy the rest of them after each frame."""
@@ -131,7 +131,7 @@ class Watching:
         if sum([*self._waiting]) > MOST_WAITING:
             self.observed.judge("more requests than could be judged")
             return
-        self._waiting.append(_HEADS + len(exchange.request.body) + len(exchange.answer.body))
+        self._waiting.append(_AROUND + len(exchange.request.body) + len(exchange.answer.body))
         self._judging.submit(self._judge, exchange)
 
     def report(self) -> Report:

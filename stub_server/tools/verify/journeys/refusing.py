@@ -33,8 +33,8 @@ async def refuses(walk: Walk, operation: Operation) -> None:
         await tries("an id that does not exist")
     for name in names:
         if name.endswith("Id"):
-            malformed = unknown | {name: "verify-no-id"}
-            await tries("a malformed id", path=walk.path(operation, **malformed))
+            no_id = unknown | {name: "verify-no-id"}
+            await tries("a malformed id", path=walk.path(operation, **no_id))
     keys, project = map(walk.catalogue.resources.get, ("apiKeyId", "projectId"))
     if keys is None or not walk.may(keys.create):
         return
