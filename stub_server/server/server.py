@@ -45,6 +45,8 @@ class Waiting:
         """`connections` are the most that the server has."""
         self._most = min(IN_ALL, max(1, connections * 3 // 4))
         self._counts: Counter[str] = Counter()
+        self.turns = Turns()
+        """When those go on that need no place."""
 
     @contextmanager
     def take(self, sandbox: str = "", *, for_anybody: bool = False) -> Iterator[None]:
@@ -159,7 +161,6 @@ class Server:
     waiting: Waiting  # places of requests that wait
     closing: Closing  # set when the server stops: no request waits any longer
     waits: bool = True
-    turns: Turns = field(default_factory=Turns)
     underway: Underway = field(default_factory=Underway)
     listeners: list[Callable[[Trace], None]] = field(default_factory=list)
     """Called with every request that has been answered."""

@@ -121,7 +121,7 @@ class SandboxSelection:
         return await self._go_on(sandbox, way)
 
     def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
-        if way.server.turns.admits(sandbox.name, way.request.began):
+        if way.server.waiting.turns.admits(sandbox.name, way.request.began):
             return self._begin(sandbox, way)
         return self._later(sandbox, way)
 

@@ -68,7 +68,7 @@ class Way(Work):
 
     async def next_turn(self, of: str) -> None:
         """Go on when those of a sandbox have their turn again: many may have waited."""
-        while not self.server.turns.admits(of, perf_counter_ns()):
+        while not self.server.waiting.turns.admits(of, perf_counter_ns()):
             await asyncio.sleep(0)
 
 
