@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 from typing import TypeVar
 from weakref import WeakValueDictionary, finalize
 
@@ -108,27 +108,34 @@ class BackgroundWorker:
 
 
 class Turns:
-    """The turns of the event loop, shared by the requests of sandboxes: in each, those of a sandbox
-    are served until they have used a few milliseconds. Many of one, however short each is, would
-    hold up those of others.
+    """The turns of the event loop, shared by the requests of sandboxes: in one that is long, those
+    of a sandbox are served until they have used a few milliseconds. Many of one, however short each
+    is, would hold up those of others.
     """
 
     def __init__(self) -> None:
+        self._began = 0  # when a turn ended that was long (ns)
         self._used: dict[str, int] = {}  # ns in this turn, by sandbox
         self._last, self._at = "", 0  # who was served last, and since when (ns)
 
     def admits(self, sandbox: str, now: int) -> bool:
         """Whether a request is served in this turn; `now` in ns."""
+        if now - self._began <= _LONG:
+            return True
         used = self._used
         if used:
             used[self._last] += now - self._at
         else:
-            asyncio.get_running_loop().call_soon(used.clear)
+            asyncio.get_running_loop().call_soon(self._end)
         self._at = now
         if used.setdefault(sandbox, 0) > _LONG:
             return False
         self._last = sandbox
         return True
+
+    def _end(self) -> None:
+        self._used.clear()
+        self._began = perf_counter_ns()
 
 
 def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Sliced[list[T]]:

@@ -246,7 +246,8 @@ class Reply(Answer):
         """Add the headers about the joined body; a 204 has neither."""
         if self.status != 204:
             size = len(self.body)
-            self.is_long = size > LONG
+            if size > LONG:
+                self.is_long = True
             self.headers += (
                 (b"content-type", self.media),
                 (b"content-length", b"%d" % size),

@@ -38,6 +38,7 @@ class SandboxSelection:
     def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
         self.app, self._admits, self._pages = app.__call__, hosts, pages
+        self._has_turn = server.waiting.turns.admits
         self._sandboxes = server.sandboxes
         self._has_store = server.sandboxes.persistence.has_store
 
@@ -121,7 +122,7 @@ class SandboxSelection:
         return await self._go_on(sandbox, way)
 
     def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
-        if way.server.waiting.turns.admits(sandbox.name, way.request.began):
+        if self._has_turn(sandbox.name, way.request.began):
             return self._begin(sandbox, way)
         return self._later(sandbox, way)
 
