@@ -13,7 +13,7 @@ from typing import TypeVar
 from weakref import WeakValueDictionary, finalize
 
 SLICE = 0.005  # seconds
-_LONG = 5_000_000  # ns
+SHORT = 5_000_000  # ns of a turn in which nobody is counted
 AT_ONCE = 500  # items that a search looks at before it pauses
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -114,13 +114,14 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._began = 0  # when a turn ended that was long (ns)
+        self.began = 0  # when a turn ended that was long (ns)
         self._used: dict[str, int] = {}  # ns in this turn, by sandbox
         self._last, self._at = "", 0  # who was served last, and since when (ns)
 
-    def admits(self, sandbox: str, now: int) -> bool:
-        """Whether a request is served in this turn; `now` in ns."""
-        if now - self._began <= _LONG:
+    def admits(self, sandbox: str) -> bool:
+        """Whether a request is served in this turn."""
+        now = perf_counter_ns()
+        if now - self.began <= SHORT:
             return True
         used = self._used
         if used:
@@ -128,14 +129,14 @@ class Turns:
         else:
             asyncio.get_running_loop().call_soon(self._end)
         self._at = now
-        if used.setdefault(sandbox, 0) > _LONG:
+        if used.setdefault(sandbox, 0) > SHORT:
             return False
         self._last = sandbox
         return True
 
     def _end(self) -> None:
         self._used.clear()
-        self._began = perf_counter_ns()
+        self.began = perf_counter_ns()
 
 
 def filtered(items: Iterable[T], accepts: Callable[[T], bool]) -> Sliced[list[T]]:

@@ -7,6 +7,7 @@ from collections.abc import Container
 from time import monotonic
 
 from ...core.problem import NotFound, Unauthenticated, broken
+from ...core.slices import SHORT
 from ...domain.api_keys import digest
 from ...engine.sandbox import DEFAULT, Sandbox
 from ...engine.scheduler import do_due
@@ -38,7 +39,7 @@ class SandboxSelection:
     def __init__(self, app: Layer, server: Server, hosts: Hosts, pages: Container[str]) -> None:
         """`pages` are paths that need no credential."""
         self.app, self._admits, self._pages = app.__call__, hosts, pages
-        self._has_turn = server.waiting.turns.admits
+        self._turns = server.waiting.turns
         self._sandboxes = server.sandboxes
         self._has_store = server.sandboxes.persistence.has_store
 
@@ -122,15 +123,9 @@ class SandboxSelection:
         return await self._go_on(sandbox, way)
 
     def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
-        if self._has_turn(sandbox.name, way.request.began):
-            return self._begin(sandbox, way)
-        return self._later(sandbox, way)
-
-    async def _later(self, sandbox: Sandbox, way: Way) -> Answer:
-        await way.next_turn(sandbox.name)
-        return await self._begin(sandbox, way)
-
-    def _begin(self, sandbox: Sandbox, way: Way) -> Answering:
+        turns = self._turns
+        if way.request.began - turns.began > SHORT and not turns.admits(sandbox.name):
+            return self._later(sandbox, way)
         status = sandbox.status
         is_up_to_date = status.is_broken or sandbox.clock.latch(
             way.request.received_at, sandbox.timers.jobs, stands=status.is_advancing
@@ -141,6 +136,10 @@ class SandboxSelection:
         if status.is_broken or way.prefix:
             return self._serve(way)
         return self.app(way)
+
+    async def _later(self, sandbox: Sandbox, way: Way) -> Answer:
+        await way.next_turn(sandbox.name)
+        return await self._go_on(sandbox, way)
 
     async def _brought_up(self, way: Way) -> Answer:
         """Do what is due first: this request waits, and those to other sandboxes do not."""

@@ -1,7 +1,6 @@
 """What layers hand on: a request, and what each of them has found out about it."""
 
 import asyncio
-from time import perf_counter_ns
 from typing import Any, NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
@@ -68,7 +67,7 @@ class Way(Work):
 
     async def next_turn(self, of: str) -> None:
         """Go on when those of a sandbox have their turn again: many may have waited."""
-        while not self.server.waiting.turns.admits(of, perf_counter_ns()):
+        while not self.server.waiting.turns.admits(of):
             await asyncio.sleep(0)
 
 
