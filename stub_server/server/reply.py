@@ -169,11 +169,9 @@ class Answer:
         if connection is not None and self.body and not self.is_long:
             connection.written.head_waits = True
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": self.is_long})
         if self.is_long:
-            await send({"type": "http.response.body", "body": self.body, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
-        else:
-            await send({"type": "http.response.body", "body": self.body})
 
     async def abandon(self) -> None:
         """Release what it holds: it is not sent."""

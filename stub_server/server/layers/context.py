@@ -130,10 +130,10 @@ class RequestContext:
         """Send an answer that is kept until its client has read it. What has changed something is
         always answered. Raises Limited.
         """
-        if way.request.method != "GET" or way.request.is_internal:
-            await self._send(answer, way)
-            return
-        with way.server.waiting.take(way.sandbox.name, for_anybody=True):
+        if way.request.method == "GET":
+            with way.server.waiting.take(way.sandbox.name, for_anybody=True):
+                await self._send(answer, way)
+        else:
             await self._send(answer, way)
 
     async def _settled(self, way: Way) -> None:

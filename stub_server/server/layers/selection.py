@@ -123,8 +123,8 @@ class SandboxSelection:
         return await self._go_on(sandbox, way)
 
     def _go_on(self, sandbox: Sandbox, way: Way) -> Answering:
-        turns = self._turns
-        if way.request.began - turns.began > SHORT and not turns.admits(sandbox.name):
+        is_busy = way.request.began - self._turns.began > SHORT
+        if is_busy and not self._turns.admits(sandbox.name):
             return self._later(sandbox, way)
         status = sandbox.status
         is_up_to_date = status.is_broken or sandbox.clock.latch(

@@ -49,6 +49,7 @@ class Ledger:
         self.pairs: Pairs = set()
         self.groups: dict[str, set[str]] = defaultdict(set)
         self.suspected: dict[str, set[str]] = defaultdict(set)
+        self._traits = cache(self._traits_of)
 
     def answered(self, operation: str, status: int, group: str, about: str = "") -> None:
         """Note that an answer was judged, which may be about another operation too."""
@@ -144,8 +145,7 @@ class Ledger:
             if each.kind == _MISSING or known.isdisjoint(shared):
                 yield each
 
-    @cache  # noqa: B019 - a ledger lives as long as its findings
-    def _traits(self, it: Finding) -> dict[str, str]:
+    def _traits_of(self, it: Finding) -> dict[str, str]:
         """What findings of one cause have in common, by the names that fixtures/verify.yaml has
         for it.
         """
