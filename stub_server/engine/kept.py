@@ -32,7 +32,8 @@ _MOST_WARNINGS = 50  # of one request
 class Budget:
     """How many bytes the logs, journals and inboxes of all sandboxes may take together.
 
-    `steps` counts what was recorded in the sandboxes whose logs share it.
+    What was dropped is `used` too until there is no room left. `steps` counts what was recorded in
+    the sandboxes whose logs share it.
     """
 
     def __init__(self, most: int = MOST_BYTES_IN_ALL) -> None:
@@ -52,9 +53,10 @@ class Budget:
         A little more than is needed, because finding the largest looks at all members.
         """
         goal = self.most - self.most // 64
-        self.used = sum([member.size for member in self._members])  # without those that are gone
+        self.used = sum([member.size for member in self._members])
         while self.used > goal:
-            max(self._members, key=attrgetter("size")).forget(self.used - goal)
+            largest = max(self._members, key=attrgetter("size"))
+            self.used -= largest.forget(self.used - goal)
 
 
 class Bounded(Queue[T]):
@@ -79,19 +81,13 @@ class Bounded(Queue[T]):
         if self.budget.used > self.budget.most:
             self.budget.make_room()
 
-    def _drop(self) -> None:
-        size = self._pop().size
-        self.size -= size
-        self.budget.used -= size
-
-    def forget(self, size: int) -> None:
+    def forget(self, size: int) -> int:
         """Drop the oldest items of about so many bytes: at most half of all bytes, and at
-        least one item.
+        least one item. Returns how many bytes that were.
         """
-        goal = max(self.size // 2, self.size - size)
-        self._drop()
-        while self.size > goal:
-            self._drop()
+        before = self.size
+        self._keep(len(self._items) - 1, max(before // 2, before - size))
+        return before - self.size
 
 
 class Log(Bounded[Step]):

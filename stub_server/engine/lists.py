@@ -90,15 +90,11 @@ class Queue(Generic[T]):
     def _keep(self, most: int, most_bytes: int) -> None:
         """Drop the oldest items beyond so many and so many bytes."""
         while len(self._items) > most or self.size > most_bytes:
-            self._drop()
+            self.size -= self._pop().size
 
     def _pop(self) -> T:
         """Take the oldest item out, whose bytes still count."""
         return self._items.popleft()
-
-    def _drop(self) -> None:
-        """Drop the oldest item."""
-        self.size -= self._pop().size
 
     def copy(self) -> Self:
         """An independent copy; items are shared, for they never change."""

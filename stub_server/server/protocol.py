@@ -281,10 +281,6 @@ class HttpProtocol(Connection, HttpToolsProtocol):
         self._body_left, self._framing, self.expects = 0, 0, False
         super().on_message_begin()
 
-    def on_url(self, url: bytes) -> None:
-        if self.part is HEAD:
-            super().on_url(url)
-
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header. Trailers, which come after the body, are none."""
         if self.part is not HEAD:

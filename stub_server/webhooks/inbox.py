@@ -154,8 +154,7 @@ class Inbox(Bounded[Message]):
     def clear(self, name: str | None = None) -> None:
         """Delete a name, its messages and its answer; without a name all of them."""
         messages = list(self._items)
-        while self._items:
-            self._drop()
+        self._keep(0, 0)
         if name is None:
             self._boxes.clear()
             return

@@ -90,7 +90,7 @@ def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPat
     assert list(range(32 - len(world.log), 32)) == [step.number for step in world.log]
     monkeypatch.setattr(logs, "MOST_BYTES", small)
     create(inside, 31, size=400)
-    assert (32, 0, 0) == (world.log.number, len(world.log), budget_of(inside).used)
+    assert (32, 0, 0) == (world.log.number, len(world.log), world.log.size)
     create(inside, 32)
     assert 33 == len(world.store.projects)
 
