@@ -82,12 +82,19 @@ def apart() -> Iterator[Process]:
 
 
 def answered_before_another(
-    server: Process, of: Door, method: str, path: str, statuses: set[int], body: bytes = b""
+    server: Process,
+    of: Door,
+    method: str,
+    path: str,
+    statuses: set[int],
+    body: bytes = b"",
+    delay: int = 0,
 ) -> int:
-    """How many of forty requests to one sandbox are answered before one to another that comes
-    after them.
+    """How many of forty requests to one sandbox, whose answers wait for a delay (ms), are answered
+    during the first one to another that any is answered beside.
     """
     head = f"{method} {of.prefix}{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {of.token}"
+    head += f"\r\nX-Sandbox-Delay: {delay}; after"
     if body:
         head += f"\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     busy = f"{head}\r\n\r\n".encode() + body
@@ -97,8 +104,10 @@ def answered_before_another(
         connection.sendall(busy[:-1])
     for connection in connections:
         connection.sendall(busy[-1:])
-    assert 200 == door.ask("GET", "/v2/orders?search=nobody").status
-    answered = select.select(connections, [], [], 0)[0]
+    answered: list[socket.socket] = []
+    while not answered:
+        assert 200 == door.ask("GET", "/v2/orders?search=nobody").status
+        answered = select.select(connections, [], [], 0)[0]
     assert statuses >= {answer_on(connection).status for connection in connections}
     for connection in connections:
         connection.close()
@@ -187,12 +196,21 @@ def test_many_refused_bodies_of_one_sandbox_delay_none_of_another(
     assert answered_before_another(apart, busy, "POST", path, {422}, sent) < 20
 
 
+SUSPECT = b'{"secret":"x","a":[' + b'"name":"authorization",' * 10_000 + b"1]}"
+
+
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_many_long_bodies_of_strangers_delay_nobody(apart: Process) -> None:
     """They are refused unread, and searched for secrets all the same."""
     stranger = replace(door_to(apart, "team"), token="none")
-    body = b'{"secret":"x","a":[' + b'"name":"authorization",' * 10_000 + b"1]}"
-    assert answered_before_another(apart, stranger, "POST", "/v2/orders", {401}, body) < 20
+    assert answered_before_another(apart, stranger, "POST", "/v2/orders", {401}, SUSPECT) < 20
+
+
+@pytest.mark.promise("nothing-request-costs-more-length")
+def test_many_answers_after_a_delay_delay_none_of_another(apart: Process) -> None:
+    """Their delays end together."""
+    busy = door_to(apart, "late")
+    assert answered_before_another(apart, busy, "POST", "/v2/orders", {400}, SUSPECT, 900) < 20
 
 
 @pytest.mark.promise("others-served-beside-jobs")

@@ -15,6 +15,7 @@ from ...contract.redaction import Redactor
 from ...contract.secrets import REDACTED, SECRET_HEADERS
 from ...core.clock import iso, wall_ms
 from ...core.problem import NotFound, Refusal, Unavailable, gone, undone
+from ...core.slices import SHORT
 from ...engine.kept import Trace, head_of
 from ..reply import DROPPED, Answer, HungUp, Said, hang_up, render
 from ..request import COMMAND, CONTROL, MOST_WARNINGS, Head, Request, Sent, by_name, has_body
@@ -32,8 +33,7 @@ BODY_COMES_IN = 0.1  # seconds that the body of a refused request is waited for
 _WITHHELD = {name.encode(): REDACTED.encode() for name in SECRET_HEADERS}
 OVERHEAD, EACH = 700, 80  # bytes of a request besides its messages, and of an id
 _CACHED = 64  # heads of requests, and of answers, that are remembered
-# What is refused there may be of anybody, who wait for each other, and nobody in the sandbox does.
-_UNKNOWN, _STRANGERS = ("route", "auth"), ""
+_UNKNOWN = ("route", "auth")  # stages in which a request may be of anybody
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -48,6 +48,7 @@ class RequestContext:
         self.app, self._server, self._hops = app.__call__, server, hops
         self._persistence = server.sandboxes.persistence
         self._is_shared = self._persistence.is_shared
+        self._turns = server.waiting.turns
         self._redactor = Redactor(
             server.document, server.control, own=(server.guard.admin_key, server.settings.secret)
         )
@@ -91,7 +92,8 @@ class RequestContext:
             way.begin_unchosen()
         trace, sandbox = way.trace, way.sandbox
         if trace.reached in _UNKNOWN:
-            await way.next_turn(_STRANGERS)
+            way.is_of_stranger = True
+            await way.next_turn()
         has_gone = sandbox.status.is_gone and way.is_chosen  # while the request was served
         if isinstance(error, NotFound) and has_gone and self._is_shared:
             error = gone()  # another server may have it
@@ -123,6 +125,8 @@ class RequestContext:
             is_unsettled = self._persistence.committing or way.sandbox.status.is_undone
             if is_unsettled and answer.status < 500:
                 await self._settled(way)
+            if perf_counter_ns() - self._turns.began > SHORT:  # many may have waited
+                await way.next_turn()
             self._complete(answer, way)
         await answer.send(way.scope, way.receive, way.send)
 
@@ -328,5 +332,5 @@ async def _read_late(way: Way) -> None:
         with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(BODY_COMES_IN):
                 body = bytes(await way.request.read(way.receive))
-                await way.next_turn(_STRANGERS)
+                await way.next_turn()
                 trace.body = body

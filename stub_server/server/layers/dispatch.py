@@ -35,7 +35,7 @@ class Dispatch:
         return faults.with_body(way.body, partial(self._later, way))
 
     async def _later(self, way: Way) -> Answer:
-        await way.next_turn(way.sandbox.name)
+        await way.next_turn()
         return await self._execute(way)
 
     def _execute(self, way: Way) -> Answering:

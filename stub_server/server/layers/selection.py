@@ -138,7 +138,8 @@ class SandboxSelection:
         return self.app(way)
 
     async def _later(self, sandbox: Sandbox, way: Way) -> Answer:
-        await way.next_turn(sandbox.name)
+        way.sandbox = sandbox
+        await way.next_turn()
         return await self._go_on(sandbox, way)
 
     async def _brought_up(self, way: Way) -> Answer:

@@ -38,6 +38,7 @@ class Way(Work):
     values: tuple[str, ...]
     faults: Injection | None = None  # what may happen to it, by FaultInjection
     named: Body  # query and body, if the handler takes them, by Validation
+    is_of_stranger = False  # whether it was refused before its sender was known, by RequestContext
 
     def __init__(
         self, server: Server, request: Request, scope: Scope, receive: Receive, send: Send
@@ -62,11 +63,15 @@ class Way(Work):
     async def read(self, most: int = LARGEST_BODY) -> bytes:
         """The whole body, when the sandbox has its turn again. Raises as `Request.read` does."""
         body = bytes(await self.request.read(self.receive, most))
-        await self.next_turn(self.sandbox.name)
+        await self.next_turn()
         return body
 
-    async def next_turn(self, of: str) -> None:
-        """Go on when those of a sandbox have their turn again: many may have waited."""
+    async def next_turn(self) -> None:
+        """Go on when those of the sandbox have their turn again: many may have waited.
+
+        Refused strangers wait for each other, and nobody in the sandbox does.
+        """
+        of = "" if self.is_of_stranger else self.sandbox.name
         while not self.server.waiting.turns.admits(of):
             await asyncio.sleep(0)
 
