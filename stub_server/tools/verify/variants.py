@@ -26,6 +26,7 @@ _OTHER: Body = fixture("verify.yaml")["others"]
 """A value of another type, by type."""
 _TEXTS: dict[str, list[str]] = fixture("verify.yaml")["texts"]
 """What members of addresses and telephones may be."""
+_SIGNS = 'João & "Conceição" <Cia>'
 _BOUNDS = ("minLength", "minItems", "minimum", "maxLength", "maxItems", "maximum")
 _LONGEST = 20_000
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
@@ -200,6 +201,8 @@ class Variants:
         if "multipleOf" in node:
             value = round(node.get("minimum", 0) + 1 + node["multipleOf"] / 2, 6)
             yield Variant(value, f"not a multiple of {node['multipleOf']}", "multipleOf")
+        if node.get("maxLength", 0) > len(_SIGNS) and not form:
+            yield Variant(_SIGNS, "accents and signs")
         # last, so that a record has had a value that these clear
         if "maxLength" in node and "minLength" not in node and not form:
             yield Variant("", "an empty text")

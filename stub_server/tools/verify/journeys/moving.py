@@ -42,7 +42,9 @@ async def _while(
     begins = is_own and state in walk.options(record.create, holder.field)
     for needed in () if is_own else walk.needs(record.create):  # later its holder may allow none
         await walk.ready(needed)
-    await walk.make(record, **(state_of if begins else {}))
+    # with every member: a move may lose some
+    full = walk.body(record.create) | walk.plain(record.create)
+    await walk.make(record, **full | (state_of if begins else {}))
     if holder.update is not None and state is not None and not begins:
         seen = await _move(walk, holder.update, f"to {state}", state_of)
         if not seen.both_accept:

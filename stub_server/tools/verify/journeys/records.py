@@ -74,6 +74,9 @@ async def remembers(walk: Walk, resource: Resource) -> None:
             )
 
     await shown(create, "created", "not-persisted")
+    if walk.may(update):
+        await sent(update, "an update", "not-persisted", body=walk.body(update))
+        await shown(update, "updated", "not-persisted")
     if not walk.may(delete):
         return
     if not (await sent(delete, "delete", "lifecycle")).is_alike:
