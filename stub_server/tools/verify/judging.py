@@ -47,16 +47,24 @@ class Difference(NamedTuple):
     `kind` is a class, or `list` if a list has too few of the journey's own records, and `more` if
     it has too many: the class depends on the probe. It is `filter` if the list has records of
     others, and `missing` if the target has no such member: that is a departure only if it was
-    written. `writers` are the operation that wrote the value, `inside` its body, and the last one
-    that wrote to the record.
+    written. `writer` is the operation that has lost the value, and `inside` is its place in the
+    body.
     """
 
     at: Steps
     expected: Any
     got: Any
     kind: str = "value"
-    writers: tuple[Operation, ...] = ()
+    writer: Operation | None = None
     inside: Steps = ()
+
+
+class Write(NamedTuple):
+    """An accepted request that wrote to a record, and the record as the target answered it then."""
+
+    operation: Operation
+    body: Body
+    answered: Body
 
 
 class Judge:
@@ -77,7 +85,7 @@ class Judge:
         # from what values may follow
         self._known = _assumed(run.document)
         # what was written, by the record of the twin, the newest first
-        self._written: dict[str, list[tuple[Operation, Body]]] = {}
+        self._written: dict[str, list[Write]] = {}
         # the `createdAt` of the first record, at the target and at the twin
         self._first: tuple[float, float] | None = None
         self._slowest = 0.0
@@ -86,11 +94,11 @@ class Judge:
         """Note the values of a request: those of answers may follow from them."""
         self._known |= {folded(leaf) for leaf in leaves(value)}
 
-    def wrote(self, operation: Operation, record: str, body: Body) -> None:
+    def wrote(self, record: str, write: Write) -> None:
         """Note what an accepted request has written to a record of the twin: an answer that lacks
         it shows that it was not stored.
         """
-        self._written.setdefault(record, []).insert(0, (operation, body))
+        self._written.setdefault(record, []).insert(0, write)
 
     def findings(
         self, probe: Probe, exchange: Exchange, twin: Answer, took: float
@@ -195,7 +203,7 @@ class Judge:
         found = [it for it in self._walk((), aligned(body, like), like) if it.kind != "missing"]
         has_others = self.has_strange or any(each.kind in _LISTS for each in found)
         for each in found:
-            is_figure = is_number(each.expected) and not each.writers
+            is_figure = is_number(each.expected) and not each.writer
             # what is there beside has been found as it was made, or not deleted
             is_known = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
             if not is_known and not (is_figure and has_others):
@@ -203,22 +211,19 @@ class Judge:
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
         document, operation, kind = self._run.document, probe.operation, it.kind
-        member, inside = ".".join(it.at) or "the body", Steps()
+        member, inside = ".".join(it.at) or "the body", it.inside
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             where = queried(operation)[name][0]
             probe = replace(probe, about=operation, pointer=where, learns=f"{name}: its records")
         elif self._is_confirmed(probe, it):
             kind = probe.suspect
-        elif it.writers:
-            inside, writer = it.inside, it.writers[0]
-            if writer != it.writers[-1]:  # an update must leave alone what it does not have
-                writer = self._departed.get(it.at, it.writers[-1])
-            where = within(document, body_of(writer), inside)[0]
+        elif it.writer:
+            where = within(document, body_of(it.writer), inside)[0]
             if where.endswith("additionalProperties"):  # of a map, whose names are free
                 inside = inside[:1]
-                where = below(body_of(writer), "properties", *inside)
-            probe = replace(probe, about=writer, pointer=where)
+                where = below(body_of(it.writer), "properties", *inside)
+            probe = replace(probe, about=it.writer, pointer=where)
         else:
             kind = "value" if it.expected == _MATCHING else kind
             kind = "figures" if is_number(it.expected) else kind
@@ -243,7 +248,7 @@ class Judge:
         kinds = self._run.catalogue.resources.values()
         states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
         # else the state was written by its name
-        return not difference.writers and not states.isdisjoint(difference.at[-1:])
+        return not difference.writer and not states.isdisjoint(difference.at[-1:])
 
     # -- the walk over both bodies
 
@@ -280,7 +285,7 @@ class Judge:
             if theirs is _MISSING and one in unknown:
                 continue
             for each in self._walk((*place, name), theirs, one):
-                yield _attributed(each, (*place, name), written)
+                yield self._attributed(each, each.at[len(place) :], written)
         if unknown and "id" not in twin:
             yield Difference(place, twin, target, "missing")
 
@@ -345,23 +350,24 @@ class Judge:
             kind = "contradiction" if is_before else "value"
             yield Difference(place, iso(int(wanted * SECOND)), target, kind)
 
-
-def _attributed(
-    difference: Difference, place: Steps, written: Sequence[tuple[Operation, Body]]
-) -> Difference:
-    """The difference in the member of a record at a place, with the operation that has written its
-    value.
-    """
-    inside, wanted = difference.at[len(place) - 1 :], folded(difference.expected)
-    for writer, body in written:
-        if place[-1] not in body or difference.writers:
-            continue
-        sent = body[place[-1]]
-        is_lost = difference.kind == "missing" and at(body, inside) is not None
-        if is_lost or difference.expected == sent or wanted in map(folded, leaves(sent)):
-            writers = writer, written[0][0]
-            return difference._replace(kind="not-persisted", writers=writers, inside=inside)
-    return difference
+    def _attributed(self, it: Difference, inside: Steps, written: Sequence[Write]) -> Difference:
+        """A difference inside a record: with the operation that has lost a value that was written,
+        or as a contradiction where the target has answered the value with nothing written since.
+        """
+        if it.writer or not written:
+            return it
+        name, wanted, last = inside[0], folded(it.expected), written[0]
+        for writer, body, _ in written:
+            if name not in body:
+                continue
+            is_lost = it.kind == "missing" and at(body, inside) is not None
+            if is_lost or it.expected == body[name] or wanted in map(folded, leaves(body[name])):
+                if writer != last.operation:  # an update must leave alone what it does not have
+                    writer = self._departed.get(it.at, last.operation)
+                return it._replace(kind="not-persisted", writer=writer, inside=inside)
+        settable = self._run.document.resolve(last.operation.body or {}).get("properties", ())
+        is_said = name in settable and last.answered.get(name, _MISSING) == it.expected
+        return it._replace(kind="contradiction") if is_said and it.kind == "default" else it
 
 
 def _named(answer: Answer) -> str:
