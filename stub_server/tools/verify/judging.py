@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...contract.document import JSON, Document, Operation
+from ...contract.document import JSON, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
 from ...core.clock import SECOND, iso
@@ -82,8 +82,12 @@ class Judge:
         """
         # by the places of values that are not as expected, what was found to be their cause
         self._departed: dict[Steps, Operation] = {}
-        # from what values may follow
-        self._known = _assumed(run.document)
+        # from what values may follow: defaults, states, and what is sent
+        self._known: set[Any] = {True, False}
+        for schema in run.document.raw["components"]["schemas"]:
+            self.sent(run.document.defaults(schema))
+        for lifecycle in run.document.lifecycles.values():
+            self.sent([*lifecycle.states])
         # what was written, by the record of the twin, the newest first
         self._written: dict[str, list[Write]] = {}
         # the `createdAt` of the first record, at the target and at the twin
@@ -91,7 +95,7 @@ class Judge:
         self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
-        """Note the values of a request: those of answers may follow from them."""
+        """Note values from which those of answers may follow, such as a request has."""
         self._known |= {folded(leaf) for leaf in leaves(value)}
 
     def wrote(self, record: str, write: Write) -> None:
@@ -116,16 +120,18 @@ class Judge:
                 self._slowest = max(self._slowest, took)
                 found += self._values(probe, answer.json(), twin)
         found.sort(key=lambda each: RANKS[each.kind])
-        chosen, showing = [], self._run.showing
+        chosen = []
         for each in found:
             if each.kind == found[0].kind or "beside" in CLASSES[each.kind]:
-                chosen.append(showing.finding(each, exchange, probe.operation, probe.group))
+                chosen.append(self._shown(each, probe, exchange))
         return chosen
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(next(iter(probe.operation.successes), 200), flaw.expected)
-        found = self._found(flaw.kind, probe, expected, flaw.title)
+        return self._shown(self._found(flaw.kind, probe, expected, flaw.title), probe, exchange)
+
+    def _shown(self, found: Finding, probe: Probe, exchange: Exchange) -> Finding:
         return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 
     def _found(
@@ -330,25 +336,23 @@ class Judge:
     def _instant(self, place: Steps, target: Any, twin: float) -> Iterator[Difference]:
         """Compare an instant by its distance from the journey's first `createdAt`: what was before
         belongs to records of others.
-
-        A clock that never shows another `createdAt` may stand still: it tells nothing.
         """
-        theirs, created = instant_of(target), self._run.created
+        theirs = instant_of(target)
         if theirs is not None and place[-1] == "createdAt":
-            created.add(theirs)
             self._first = self._first or (theirs, twin)
         if self._first is None or twin < self._first[1]:
             return
-        wanted = self._first[0] + twin - self._first[1]
-        is_departed = target is None
-        if theirs is not None and len(created) > 1:
-            # both requests took a while, the one of the first record and this one
-            is_departed = abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest
-        if is_departed:
+        first, wanted = self._first[0], self._first[0] + twin - self._first[1]
+        shown = iso(int(wanted * SECOND))
+        if theirs is None:
+            if target is None:
+                yield Difference(place, shown, target)
+        elif theirs + _TOLERANCE < first:
             # whatever a contract assumes, nothing happens before its record is there
-            is_before = theirs is not None and theirs + _TOLERANCE < self._first[0]
-            kind = "contradiction" if is_before else "value"
-            yield Difference(place, iso(int(wanted * SECOND)), target, kind)
+            yield Difference(place, shown, target, "contradiction")
+        # both requests took a while, the one of the first record and this one
+        elif abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest:
+            yield Difference(place, shown, target)
 
     def _attributed(self, it: Difference, inside: Steps, written: Sequence[Write]) -> Difference:
         """A difference inside a record: with the operation that has lost a value that was written,
@@ -375,13 +379,3 @@ def _named(answer: Answer) -> str:
     code = "" if answer.is_success else code_of(answer.json()) or ""
     return f"{answer.status} {code}".rstrip()
 
-
-def _assumed(document: Document) -> set[Any]:
-    """The values that records have unless a request says otherwise: defaults, and states."""
-    found: set[Any] = {True, False}
-    for schema in document.raw["components"]["schemas"]:
-        defaults = document.defaults(schema).values()
-        found.update(folded(each) for each in defaults if isinstance(each, str))
-    for lifecycle in document.lifecycles.values():
-        found.update(map(folded, lifecycle.states))
-    return found

@@ -39,8 +39,6 @@ class Run(Report):
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
-        self.created: set[float] = set()
-        """Each `createdAt` of the target's new records, in seconds since 1970."""
         self.unanswered = 0
         """Requests that may have changed something without an answer."""
         self.away = ""
