@@ -151,11 +151,10 @@ class Judge:
     # -- the status
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        if probe.expects and target.is_success is twin.is_success:
+        is_as_due = probe.expects and target.is_success is twin.is_success
+        if is_as_due or self._is_harmless(probe, target, twin):
             return
-        if twin.status == 404 and probe.group == SETUP:
-            return  # the twin has refused to make what this removes
-        kind = "" if self._is_harmless(probe, target, twin) else self._kind(probe, target, twin)
+        kind = self._kind(probe, target, twin)
         if kind == "read-only":
             written = probe.body[probe.pointer.rpartition("/")[2]]
             if folded(written) not in map(folded, leaves(target.json())):
@@ -198,12 +197,12 @@ class Judge:
     # -- the values
 
     def _values(self, probe: Probe, body: Any, twin: Answer) -> Iterator[Finding]:
-        names_own = any(roles_in([probe.path, probe.query]))
-        is_own = probe.makes or probe.operation.method != "GET" or names_own
+        is_write = probe.makes or probe.operation.method != "GET"
+        is_own = is_write or any(roles_in([probe.path, probe.query]))
         if is_list(probe.operation):
-            is_own = probe.narrowed
-        # which records are on a page depends on the order of those of one instant
-        if probe.expects or body is None or not is_own or probe.suspect == "paging":
+            # which records are on a page depends on the order of those of one instant
+            is_own = probe.narrowed and probe.suspect != "paging"
+        if probe.expects or body is None or not is_own:
             return
         like = twin.json()
         found = [it for it in self._walk((), aligned(body, like), like) if it.kind != "missing"]
@@ -378,4 +377,3 @@ def _named(answer: Answer) -> str:
     """The status of an answer, and the code of a refusal."""
     code = "" if answer.is_success else code_of(answer.json()) or ""
     return f"{answer.status} {code}".rstrip()
-

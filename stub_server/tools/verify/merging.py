@@ -22,8 +22,6 @@ _FEWEST = 3
 _MISSING = "missing-operation"
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
-_LIMITS = ("Length", "imum")
-"""How keywords end that operations share with others."""
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\bbeyond the \w+")
 _MEMBER = re.compile(r".*/(?:properties|responses/\w+/headers)/([^/]+)").match
 Pairs = set[tuple[str, int]]
@@ -164,30 +162,27 @@ class Report:
         name = parameter or (named[1] if named else "")
         operation = self.document.operations.get(it.operation)
         records = "" if operation is None else operation.tag
-        holder, _, inside = place.rpartition("/properties/")
-        member = f"{records} {name}" if name else ""
         check = _VARIES.sub("", it.tries).strip() or "beyond a limit"
         if place.endswith("/content"):
             check = "a body that is no JSON object"
         is_gone = it.kind == "not-deleted" or (it.tries, it.target.status) == (LISTED, 404)
+        said = words(it.target.excerpt)
         code = it.expected.excerpt.partition('"code":"')[2].partition('"')[0]
         traits = {
             "operation": it.operation,
             "place": place,
-            "holder": holder,
+            "holder": place.rpartition("/properties/")[0],
             "name": name,
-            "member": member,
-            "lacking": member if it.pointer.endswith(f"/{name}") else "",
+            "member": name and f"{records} {name}",
             "written": f"{it.operation} {name or it.place}" if name or it.place else "",
             "deleted": records if is_gone else "",
             "documented": records if self._basis(it) == "documented" else "",
-            "refusal": it.target.excerpt and f"{it.operation} {words(it.target.excerpt)}",
+            "refusal": said and f"{it.operation} {said}",
+            "words": said and f"{records} {said}",
             "statuses": f"{it.target.status}, not {it.expected.status}",
             "rule": code or words(it.expected.excerpt),
             "parameter": parameter,
             "check": "a wrong parameter" if parameter else check,
-            "limit": f"{records} {inside}" if place.endswith(_LIMITS) else "",
-            "format": it.expected.excerpt if place.endswith("/format") else "",
             "key": it.tries if it.tries.startswith("a key") else "",
         }
         return {trait: value for trait, value in traits.items() if value}
@@ -218,9 +213,6 @@ class Report:
         parts = []
         for name, inner in members.items():
             parts.append(f"{name} {', '.join(filter(None, inner))}".strip())
-        # a baseline hides no member that is new
-        is_named = not cause or shown.kind == "undocumented-field"
-        known = [shown.kind, cause, *(parts if is_named else ())]
         title = shown.title.removesuffix(".")
         causes = listed([*dict.fromkeys(map(self._cause, findings))], "; ")
         phrase = CLASSES[shown.kind].get("phrase", "").format(cause=causes)
@@ -228,8 +220,9 @@ class Report:
             named = parts if "costs" in CLASSES[shown.kind] else [listed(parts, "; ")]
             title = f"{phrase}: {'; '.join(named)}"
         return Divergence(
+            # a baseline hides no member that is new
             fingerprint=blake2b(
-                "\n".join(known).encode("utf-8", "surrogatepass"), digest_size=16
+                repr((shown.kind, cause, parts)).encode(), digest_size=16
             ).hexdigest(),
             operations=[name for name in self.document.operations if name in members],
             title=f"{EVERYWHERE}: {title}" if cause == EVERYWHERE else title,
