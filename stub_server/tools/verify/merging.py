@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import blake2b
 
 from ...app import data_dir
-from ...contract.document import JSON, Operation, Response
+from ...contract.document import Operation, Response
 from ...contract.pointers import canonical, located
 from ...core.record import Body
 from ...settings import Overlays
@@ -250,8 +250,7 @@ class Report:
         if not is_member:
             return own if place.startswith("#/paths/") else "assumed"
         schema, member = located(self.document, holder)[1] or {}, inside.partition("/")[0]
-        bodies = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
-        is_around = holder in bodies and "id" not in schema.get("properties", ())
+        is_around = kind == "schema" and "id" not in schema.get("properties", ())
         is_in_part = member in schema.get("x-basis-notes", ())
         if kind in ("not-persisted", "read-only") or place.endswith(("/type", "/format")):
             is_in_part = False
