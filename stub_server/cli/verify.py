@@ -21,7 +21,7 @@ from ..core.text import is_local, printable
 from .options import Unusable, write_private
 
 if TYPE_CHECKING:
-    from ..tools.verify.findings import Report
+    from ..tools.verify.merging import Report
     from ..tools.verify.observed import Watching
     from ..tools.verify.options import Options
 
@@ -114,7 +114,7 @@ def _sent(
             asyncio.run(run.run())
             report = of_run(run, hidden, coverage)
             if corrects and not run.away and not run.is_interrupted:
-                asyncio.run(correct_run(run, report, progress))
+                asyncio.run(correct_run(run, progress))
         except KeyboardInterrupt:
             raise Unusable("Interrupted before the comparison ended.") from None
         except ssl.SSLError:
@@ -161,11 +161,11 @@ def proxy(
     target = base_of(url)
     watching = Watching(target, lambda line: click.echo(printable(line)), overlays)
     _serve(target, port, watching)
-    report = watching.report()
+    watching.finish()
     if write_overlay is not None:
-        asyncio.run(watching.observed.correct(report))
-    _print(report, reports, write_overlay)
-    sys.exit(report.exit if fail else 0)
+        asyncio.run(watching.correct())
+    _print(watching, reports, write_overlay)
+    sys.exit(watching.exit if fail else 0)
 
 
 def _print(report: Report, forms: tuple[str, ...], corrections: Path | None) -> None:

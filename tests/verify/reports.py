@@ -8,11 +8,10 @@ from stub_server.tools.verify.findings import (
     CLASSES,
     GROUPS,
     Finding,
-    Report,
     Said,
     Shown,
 )
-from stub_server.tools.verify.merging import Ledger
+from stub_server.tools.verify.merging import Report
 from stub_server.tools.verify.where import Where
 
 from ..support.contract import OPENAPI
@@ -53,9 +52,9 @@ def finding(
 
 def ledger(
     findings: Iterable[Finding], probed: Iterable[str], answered: Iterable[str] = ()
-) -> Ledger:
+) -> Report:
     """What a run found that has probed these operations, of which some have succeeded."""
-    made = Ledger((), "https://api.example.com", "write")
+    made = Report((), "https://api.example.com", "write")
     made.findings += findings
     made.groups |= {name: {"accepts"} for name in probed}
     made.pairs |= {(each.operation, each.target.status) for each in made.findings}
@@ -68,27 +67,22 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
     rows = {name: dict.fromkeys(GROUPS, "ok") for name in ("createCustomer", "listOrders")}
     rows["createCustomer"] |= {"accepts": "diverges", "persists": "diverges", "transitions": "none"}
     rows["listOrders"] |= {"filters": "unreached"}
-    divergences = ledger(findings, rows).divergences()
-    for divergence in divergences:
+    for each in findings:
+        if each.operation:
+            row = rows.setdefault(each.operation, dict.fromkeys(GROUPS, "ok"))
+            row[each.group] = "diverges"
+    made = ledger(findings, rows)
+    made.divergences = made.merge()
+    for divergence in made.divergences:
         divergence.overlay = overlay
-    return Report(
-        target="https://api.example.com",
-        contract="2.0.0 (1f2e3d4c)",
-        mode="write",
-        seed=7,
-        seconds=12.25,
-        requests=321,
-        exit=1,
-        coverage=96.5,
-        rows=rows,
-        unreached=[
-            {"operationId": "createOrder", "status": 201, "reason": "needs --charges"},
-            {"operationId": "createOrder", "status": 409, "reason": "needs --charges"},
-        ],
-        divergences=divergences,
-        left_behind=["/v2/projects/7d2f0c1e"],
-        tag="verify-0a1b2c",
-    )
+    made.seed, made.seconds, made.requests, made.exit, made.coverage = 7, 12.25, 321, 1, 96.5
+    made.rows, made.begins = rows, "verify-0a1b2c"
+    made.left_behind = ["/v2/projects/7d2f0c1e"]
+    made.unreached = [
+        {"operationId": "createOrder", "status": status, "reason": "needs --charges"}
+        for status in (201, 409)
+    ]
+    return made
 
 
 def of_every_class() -> list[Finding]:

@@ -37,7 +37,7 @@ class Proxied(NamedTuple):
 def proxying(target: str) -> Iterator[Proxied]:
     """A proxy in front of a target until the block ends.
 
-    Then `watching.report()` has everything.
+    Then `watching.finish()` has everything.
     """
     lines: list[str] = []
     watching = Watching(target, lines.append)

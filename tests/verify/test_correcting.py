@@ -47,11 +47,13 @@ def test_a_second_run_with_the_written_overlay_is_silent(
 def test_a_proof_that_was_cut_says_nothing_about_overlays() -> None:
     loose = finding("laxer", target=Said(201, ""), expected=Said(422, ""))
     found = ledger([loose, finding("uniqueness")], ["createCustomer"])
-    told = found.divergences()
+    found.divergences = found.merge()
 
     async def cut(file: Path, names: Collection[str]) -> Collection[Finding] | None:
         return None
 
-    asyncio.run(correct(told, found, cut))
-    assert {"laxer": False, "uniqueness": True} == {it.kind: it.is_tried for it in told}
-    assert [None, None] == [each.overlay for each in told]
+    asyncio.run(correct(found, cut))
+    assert {"laxer": False, "uniqueness": True} == {
+        it.kind: it.is_tried for it in found.divergences
+    }
+    assert [None, None] == [each.overlay for each in found.divergences]

@@ -164,6 +164,16 @@ def test_a_secret_that_a_list_shows_is_named_first() -> None:
     assert ("leaked-secret", ["listApiKeys"]) == (found[0].kind, found[0].operations)
 
 
+def test_what_a_list_shows_otherwise_than_the_creation_has_answered_is_certain() -> None:
+    def dated(it: Json) -> Json:
+        is_open = it.get("expires_at", "") is None
+        return it | {"expires_at": "1970-01-01T00:00:00.000Z"} if is_open else it
+
+    act = answering("listApiKeys", lambda _, answer: rewritten(answer, dated))
+    found = divergences(act, only=("createApiKey", "listApiKeys"))
+    assert [("contradiction", ["listApiKeys"])] == named(found)
+
+
 def test_a_secret_that_is_shown_in_another_place_is_no_leak() -> None:
     def moved(_: Request, answer: Answer) -> Answer:
         body = json_of(answer) | {"signing_key": "whsec_1"}

@@ -83,9 +83,7 @@ def test_a_written_overlay_closes_what_recorded_traffic_shows(tmp_path: Path) ->
     assert [("schema", "documented")] == [(each.kind, each.basis) for each in left]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b'{"log": 1}', b'{"log": {"entries": {}}}', b"\xff"]
-)
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"log": 1}', b"\xff"])
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "seen.har"
     file.write_bytes(data)

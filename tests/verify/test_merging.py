@@ -19,7 +19,7 @@ TRANSACTION = "#/components/schemas/Order/properties/last_transaction"
 def divergences(
     found: Collection[Finding], probed: Collection[str] = EVERY, answered: Collection[str] = ()
 ) -> list[Divergence]:
-    return ledger(found, probed, answered).divergences()
+    return ledger(found, probed, answered).merge()
 
 
 def test_what_is_certain_comes_first_then_what_costs_data_or_money_then_what_is_everywhere() -> (
@@ -139,7 +139,7 @@ def test_what_is_answered_with_other_statuses_everywhere_says_with_which() -> No
     operations = ["createCustomer", "createPlan", "createProject"]
     found = [replace(other, operation=name, target=Said(400, name)) for name in operations]
     found.append(replace(other, target=Said(410, "gone")))
-    (only,) = ledger(found, operations).divergences()
+    (only,) = ledger(found, operations).merge()
     assert only.title.startswith("everywhere: answered 400, not 404; 410, not 404: createCustomer")
 
 

@@ -127,7 +127,7 @@ def test_head_and_a_redirect_are_passed_on_and_nothing_is_followed() -> None:
         assert b"content-length: 4711" in received(client).lower()
         client.sendall(ASKED)
         assert ("/v2/plans", 302) == ((found := answer_on(client)).header("location"), found.status)
-    divergences = proxied.watching.report().divergences
+    divergences = proxied.watching.finish().divergences
     assert [("undocumented-status", "listCustomers")] == [
         (each.kind, each.operations[0]) for each in divergences
     ]
@@ -137,11 +137,11 @@ def test_a_large_body_is_passed_on_and_not_judged() -> None:
     large = b" " * 3_000_000 + PAGE
     with saying(sized(large)) as proxied:
         assert large == asked(proxied, ASKED).body
-    report = proxied.watching.report()
+    report = proxied.watching.finish()
     assert ([], 0, 1) == (
         report.divergences,
         report.requests,
-        sum(proxied.watching.observed.unjudged.values()),
+        sum(proxied.watching.unjudged.values()),
     )
     assert "not judged" in proxied.lines[0]
 
@@ -170,7 +170,7 @@ def test_nobody_needs_to_read_the_lines() -> None:
     exchange = Exchange(Request("GET", "/v2/customers"), ExchangeAnswer(500))
     for _ in range(3):
         watching.passed(exchange)
-    assert 3 == watching.report().requests
+    assert 3 == watching.finish().requests
 
 
 def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
@@ -184,8 +184,8 @@ def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
     for _ in range(6):  # one is being judged, three wait
         watching.passed(Exchange(Request("GET", "/v2/nowhere"), large))
     goes_on.set()
-    watching.report()
-    assert watching.observed.unjudged["more requests than could be judged"] >= 2
+    watching.finish()
+    assert watching.unjudged["more requests than could be judged"] >= 2
 
 
 def test_what_is_kept_of_exchanges_that_depart_is_bounded_in_bytes() -> None:
@@ -197,7 +197,7 @@ def test_what_is_kept_of_exchanges_that_depart_is_bounded_in_bytes() -> None:
         for number in range(60):
             body = orjson.dumps(example("CustomerPage") | {f"extra{number}": 1}) + space
             watching.passed(Exchange(request, ExchangeAnswer(200, headers, body)))
-        report = watching.report()
+        report = watching.finish()
         assert tracemalloc.get_traced_memory()[0] < 32 * 1024 * 1024
     finally:
         tracemalloc.stop()
@@ -223,7 +223,7 @@ def test_a_target_that_is_away_is_said_to_be_so() -> None:
     with proxying(f"http://127.0.0.1:{free_port()}") as proxied:
         found = asked(proxied, ASKED)
         assert (502, True) == (found.status, found.json()["error"])
-    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
+    assert ["transport"] == [each.kind for each in proxied.watching.finish().divergences]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_target_that_is_away_is_said_to_be_so() -> None:
 def test_an_answer_that_breaks_off_breaks_off_for_the_client_too(rest: bytes) -> None:
     with saying(OK + rest) as proxied, pytest.raises((IncompleteRead, ConnectionError)):
         asked(proxied, ASKED)
-    assert ["transport"] == [each.kind for each in proxied.watching.report().divergences]
+    assert ["transport"] == [each.kind for each in proxied.watching.finish().divergences]
 
 
 def test_what_was_seen_is_for_this_machine_and_without_secrets() -> None:
@@ -276,7 +276,7 @@ def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(
         archive = tmp_path / "seen.har"
         archive.write_bytes(own(proxied, "exchanges").body)
         assert 404 == own(proxied, "other").status
-    report = proxied.watching.report()
+    report = proxied.watching.finish()
     assert [] == report.divergences
     again = of_recorded(archive, address_of(home), (), ())
     assert (report.requests, report.rows, report.divergences) == (

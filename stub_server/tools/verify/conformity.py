@@ -48,10 +48,6 @@ class Conformity:
         self._document = document
         self._schemas = Schemas(document.raw, formats(is_document_unchecked, is_document_unchecked))
         self._compiled = cache(self._compile)
-        answers = document.raw.get("x-server-answers", {})
-        self._of_the_server = {
-            int(status): document.resolve(node)["x-codes"] for status, node in answers.items()
-        }
         self._beginnings = {path.split("/")[1] for path in document.raw["paths"]}
         self._secrets = {*secret_members(document), *fixture("verify.yaml")["secrets"]}
         self.nowhere: str | None = None
@@ -81,8 +77,6 @@ class Conformity:
     def _departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[_Departure]:
         (method, path, *_), answer = exchange
         status, at, wanted = answer.status, "#/paths", "an answer of the contract"
-        is_known = method not in _UNJUDGED and status not in _ABSENT
-        code = code_of(answer.json())
         response: Response | None = None
         if operation is not None:
             at, response = pointer_of(operation), operation.responses.get(status)
@@ -93,19 +87,19 @@ class Conformity:
             yield _Departure("missing-operation", at, title, wanted)
         elif status >= 500 and response is None:
             yield _Departure("server-error", at, "", wanted)
-        elif code in self._of_the_server.get(status, ()):
-            return
-        elif operation is not None and response is not None:
+        elif operation is None:
+            is_judged = method not in _UNJUDGED and status not in _ABSENT
+            if is_judged and path.split("/")[1] in self._beginnings:
+                title = ", and the contract does not have it"
+                yield _Departure("undocumented-operation", at, title, "route_not_found")
+        elif response is not None:
             raw = operation.raw["responses"][str(status)]
             place = raw.get("$ref") or below(at, "responses", status)
             yield from self._compared(answer, response, place)
-        elif operation is not None and status not in _BEFORE_OPERATIONS:
+        elif status not in _BEFORE_OPERATIONS:
             wanted = f"one of {', '.join(map(str, operation.responses))}"
             title = ", which the contract does not list"
             yield _Departure("undocumented-status", below(at, "responses"), title, wanted)
-        elif operation is None and is_known and path.split("/")[1] in self._beginnings:
-            title = ", and the contract does not have it"
-            yield _Departure("undocumented-operation", at, title, "route_not_found")
 
     def _compared(self, answer: Answer, response: Response, at: str) -> Iterator[_Departure]:
         """In what an answer departs from a response, which the contract has in a place."""

@@ -16,9 +16,8 @@ from ...contract.document import Document, Operation
 from ...contract.pointers import located
 from ...contract.source import ContractError, Place, json_path, value_at
 from ...core.record import Body
-from ...settings import Overlays
-from .findings import Divergence, Finding, Report
-from .merging import Ledger
+from .findings import Divergence, Finding
+from .merging import Report
 from .run import Runner
 from .twin import Twin
 
@@ -35,7 +34,7 @@ _SEED = 1
 _HEAD = {"overlay": "1.0.0", "info": {"title": "Candidates", "version": "1.0.0"}}
 
 
-async def correct_run(run: Runner, report: Report, progress: Callable[[int, int], None]) -> None:
+async def correct_run(run: Runner, progress: Callable[[int, int], None]) -> None:
     """Set the actions of the divergences of a run that an overlay closes: another run that follows
     it is silent.
     """
@@ -43,43 +42,51 @@ async def correct_run(run: Runner, report: Report, progress: Callable[[int, int]
     async def again(file: Path, names: Collection[str]) -> Collection[Finding] | None:
         options = replace(run.options, overlays=(*run.overlays, file), only=(*names,))
         second = await Runner(options, progress).run()
-        report.left_behind += second.cleanup.left_behind
+        run.left_behind += second.cleanup.left_behind
         if not (second.away or second.is_late or second.is_interrupted):
             return second.findings
-        report.notes.append(
-            "Corrections were not proved: the second run ended early. Raise --budget."
-        )
+        run.notes.append("Corrections were not proved: the second run ended early. Raise --budget.")
         return None
 
-    await correct(report.divergences, run, again)
+    await correct(run, again)
 
 
-async def correct(divergences: Collection[Divergence], seen: Ledger, again: Again) -> None:
+async def correct(report: Report, again: Again) -> None:
     """Set the actions of the divergences that an overlay closes, each of them proved: no finding is
     left, and no class of findings is new at its operations.
     """
     followed: list[Divergence] = []
     with TemporaryDirectory() as folder:
         file = Path(folder) / "candidates.yaml"
-        for each in divergences:
-            actions = chain.from_iterable(_actions(it, seen.document) for it in each.findings)
+
+        def starts(corrected: Collection[Divergence]) -> bool:
+            """Whether a server starts with their actions, which the file has then."""
+            actions = chain.from_iterable((each.overlay or {})["actions"] for each in corrected)
+            text = yaml.safe_dump({**_HEAD, "actions": _unlike(actions)})
+            file.write_text(text, encoding="utf-8")
+            with suppress(ContractError):
+                Twin(_SEED, (*report.overlays, file))
+                return True
+            return False
+
+        for each in report.divergences:
+            actions = chain.from_iterable(_actions(it, report.document) for it in each.findings)
             each.overlay = {"actions": _unlike(actions)}
-            if each.overlay["actions"] and _starts([*followed, each], seen.overlays, file):
+            if each.overlay["actions"] and starts([*followed, each]):
                 followed.append(each)
         names = set[str]().union(*(each.operations for each in followed))
-        after = await again(file, names) if _starts(followed, seen.overlays, file) else None
+        after = await again(file, names) if starts(followed) else None
         left = set(map(_key, after or ()))
-        new = {key[:2] for key in left} - {_key(each)[:2] for each in seen.findings}
+        new = {key[:2] for key in left} - {_key(each)[:2] for each in report.findings}
         changed = {operation for _, operation in new}
         closed = []
         for each in followed if after is not None else ():
             if changed.isdisjoint(each.operations) and left.isdisjoint(map(_key, each.findings)):
                 closed.append(each)
         # Only these are written as actions; the others are comments.
-        written = [each for each in closed if each.basis == "assumed"]
-        if not _starts(written, seen.overlays, file):
+        if not starts([each for each in closed if each.basis == "assumed"]):
             closed = []
-    for each in divergences:
+    for each in report.divergences:
         each.is_tried = after is not None or each not in followed
         each.overlay = each.overlay if each in closed else None
 
@@ -87,17 +94,6 @@ async def correct(divergences: Collection[Divergence], seen: Ledger, again: Agai
 def _key(finding: Finding) -> tuple[str, str, str]:
     """Class, operation and place of a finding."""
     return finding.kind, finding.operation, finding.pointer
-
-
-def _starts(corrected: Collection[Divergence], overlays: Overlays, file: Path) -> bool:
-    """Whether a server starts with the actions of some divergences, which `file` has then."""
-    actions = [action for each in corrected for action in (each.overlay or {})["actions"]]
-    text = yaml.safe_dump({**_HEAD, "actions": _unlike(actions)})
-    file.write_text(text, encoding="utf-8")
-    with suppress(ContractError):
-        Twin(_SEED, (*overlays, file))
-        return True
-    return False
 
 
 def _unlike(actions: Iterable[Body]) -> list[Body]:

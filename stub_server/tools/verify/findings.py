@@ -1,7 +1,7 @@
-"""What a probe found, the divergences that are merged from findings, and the report."""
+"""What a probe found, and the divergences that are merged from findings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...contract.source import fixture
@@ -125,33 +125,6 @@ class Divergence:
     def cases(self) -> list[tuple[str, str]]:
         """The pairs of operation and group in which it was found."""
         return list(dict.fromkeys((each.operation, each.group) for each in self.findings))
-
-
-@dataclass(slots=True)
-class Report:
-    """The report of a run. `mode` is `read`, `write`, `har` or `proxy`; `coverage` is per cent;
-    `exit` is 0 to 3.
-
-    `rows` have for each of `GROUPS` of an operation `ok`, `diverges`, `unreached` or `none`.
-    `contract` has version and digest of the contract, `hidden` counts the divergences that a
-    baseline hides, and `tag` is in the names of the run's records. `notes` are for the terminal.
-    """
-
-    target: str
-    contract: str
-    mode: str
-    seconds: float
-    requests: int
-    coverage: float
-    rows: dict[str, dict[str, str]]
-    divergences: list[Divergence]
-    hidden: int = 0
-    exit: int = 0
-    seed: int = 0
-    unreached: list[Body] = field(default_factory=list)
-    left_behind: list[str] = field(default_factory=list)
-    tag: str = ""
-    notes: list[str] = field(default_factory=list)
 
 
 def listed(names: Sequence[str], between: str = ", ") -> str:

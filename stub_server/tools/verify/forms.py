@@ -2,7 +2,7 @@
 for programs.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Any
 from urllib.parse import quote
 
@@ -12,10 +12,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from ...contract.source import fixture
 from ...core.text import counted, json_text, printable, printable_lines
 from ...version import __version__
-from .findings import CLASSES, GROUPS, Divergence, Report, cut, listed
-
-_SKIPPED: dict[str, str] = fixture("verify.yaml")["skipped"]
-
+from .findings import CLASSES, GROUPS, cut, listed
 
 FORMS = {
     "text": "report.txt",
@@ -32,28 +29,19 @@ depart from what is documented or are wrong whatever the contract assumes; other
 """
 
 
-def _cases(report: Report) -> dict[tuple[str, str], list[Divergence] | str]:
-    """By operation and group, the divergences that failed it, or else why it was skipped."""
-    cases: dict[tuple[str, str], list[Divergence] | str] = {}
-    for operation, row in report.rows.items():
-        for group, state in row.items():
-            cases[operation, group] = _SKIPPED.get(state, "")
-    found = defaultdict(list)
-    for divergence in report.divergences:
-        for case in divergence.cases:
-            found[case].append(divergence)
-    return cases | found
-
-
 _TEMPLATES = Environment(
     loader=PackageLoader(__package__),
     autoescape=select_autoescape(("html", "xml")),
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.globals |= {"classes": CLASSES, "groups": GROUPS, "version": __version__}
+_TEMPLATES.globals |= {
+    "classes": CLASSES,
+    "groups": GROUPS,
+    "skipped": fixture("verify.yaml")["skipped"],
+    "version": __version__,
+}
 _TEMPLATES.filters |= {
-    "cases": _cases,
     "counted": counted,
     "counts": Counter,
     "cut": cut,

@@ -31,11 +31,11 @@ def read(file: Path, base_url: str | None = None) -> Iterator[Exchange | str]:
     """
     text = read_text(file, str(file), LARGEST).removeprefix("\ufeff")
     try:
-        entries = orjson.loads(text)["log"]["entries"]
+        entries = [*orjson.loads(text)["log"]["entries"]]
     except (ValueError, KeyError, TypeError):
-        entries = None
-    if not isinstance(entries, list):
-        raise UnusableInput(f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2.")
+        raise UnusableInput(
+            f"{file}: is not an HTTP archive. Export the traffic as HAR 1.2."
+        ) from None
     base = "" if base_url is None else str(httpx2.URL(base_of(base_url))).rstrip("/")
     for each in entries:
         try:
@@ -83,8 +83,9 @@ def _exchange(found: Any, base: str) -> Exchange | str:
     if text is None and content.get("size", 0) > 0:
         return "without the body of the response"
     path, _, query = str(url).partition("#")[0].removeprefix(base).partition("?")
-    is_encoded = content.get("encoding") == "base64"
-    body = b64decode(text or "") if is_encoded else (text or "").encode()
+    body = (text or "").encode()
+    if content.get("encoding") == "base64":
+        body = b64decode(body)
     sent = ((request.get("postData") or {}).get("text") or "").encode()
     return Exchange(
         Request(str(request["method"]), path, query, _headers(request), sent),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...contract.document import JSON, Document, Operation
+from ...contract.document import JSON, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
 from ...core.clock import SECOND, iso
@@ -47,16 +47,24 @@ class Difference(NamedTuple):
     `kind` is a class, or `list` if a list has too few of the journey's own records, and `more` if
     it has too many: the class depends on the probe. It is `filter` if the list has records of
     others, and `missing` if the target has no such member: that is a departure only if it was
-    written. `writers` are the operation that wrote the value, `inside` its body, and the last one
-    that wrote to the record.
+    written. `writer` is the operation that has lost the value, and `inside` is its place in the
+    body.
     """
 
     at: Steps
     expected: Any
     got: Any
     kind: str = "value"
-    writers: tuple[Operation, ...] = ()
+    writer: Operation | None = None
     inside: Steps = ()
+
+
+class Write(NamedTuple):
+    """An accepted request that wrote to a record, and the record as the target answered it then."""
+
+    operation: Operation
+    body: Body
+    answered: Body
 
 
 class Judge:
@@ -74,23 +82,27 @@ class Judge:
         """
         # by the places of values that are not as expected, what was found to be their cause
         self._departed: dict[Steps, Operation] = {}
-        # from what values may follow
-        self._known = _assumed(run.document)
+        # from what values may follow: defaults, states, and what is sent
+        self._known: set[Any] = {True, False}
+        for schema in run.document.raw["components"]["schemas"]:
+            self.sent(run.document.defaults(schema))
+        for lifecycle in run.document.lifecycles.values():
+            self.sent([*lifecycle.states])
         # what was written, by the record of the twin, the newest first
-        self._written: dict[str, list[tuple[Operation, Body]]] = {}
+        self._written: dict[str, list[Write]] = {}
         # the `createdAt` of the first record, at the target and at the twin
         self._first: tuple[float, float] | None = None
         self._slowest = 0.0
 
     def sent(self, value: Any) -> None:
-        """Note the values of a request: those of answers may follow from them."""
+        """Note values from which those of answers may follow, such as a request has."""
         self._known |= {folded(leaf) for leaf in leaves(value)}
 
-    def wrote(self, operation: Operation, record: str, body: Body) -> None:
+    def wrote(self, record: str, write: Write) -> None:
         """Note what an accepted request has written to a record of the twin: an answer that lacks
         it shows that it was not stored.
         """
-        self._written.setdefault(record, []).insert(0, (operation, body))
+        self._written.setdefault(record, []).insert(0, write)
 
     def findings(
         self, probe: Probe, exchange: Exchange, twin: Answer, took: float
@@ -108,16 +120,18 @@ class Judge:
                 self._slowest = max(self._slowest, took)
                 found += self._values(probe, answer.json(), twin)
         found.sort(key=lambda each: RANKS[each.kind])
-        chosen, showing = [], self._run.showing
+        chosen = []
         for each in found:
             if each.kind == found[0].kind or "beside" in CLASSES[each.kind]:
-                chosen.append(showing.finding(each, exchange, probe.operation, probe.group))
+                chosen.append(self._shown(each, probe, exchange))
         return chosen
 
     def flaw(self, flaw: Flaw, probe: Probe, exchange: Exchange) -> Finding:
         """The finding of a flaw in the answer to a probe."""
         expected = Said(next(iter(probe.operation.successes), 200), flaw.expected)
-        found = self._found(flaw.kind, probe, expected, flaw.title)
+        return self._shown(self._found(flaw.kind, probe, expected, flaw.title), probe, exchange)
+
+    def _shown(self, found: Finding, probe: Probe, exchange: Exchange) -> Finding:
         return self._run.showing.finding(found, exchange, probe.operation, probe.group)
 
     def _found(
@@ -137,11 +151,10 @@ class Judge:
     # -- the status
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        if probe.expects and target.is_success is twin.is_success:
+        is_as_due = probe.expects and target.is_success is twin.is_success
+        if is_as_due or self._is_harmless(probe, target, twin):
             return
-        if twin.status == 404 and probe.group == SETUP:
-            return  # the twin has refused to make what this removes
-        kind = "" if self._is_harmless(probe, target, twin) else self._kind(probe, target, twin)
+        kind = self._kind(probe, target, twin)
         if kind == "read-only":
             written = probe.body[probe.pointer.rpartition("/")[2]]
             if folded(written) not in map(folded, leaves(target.json())):
@@ -184,18 +197,18 @@ class Judge:
     # -- the values
 
     def _values(self, probe: Probe, body: Any, twin: Answer) -> Iterator[Finding]:
-        names_own = any(roles_in([probe.path, probe.query]))
-        is_own = probe.makes or probe.operation.method != "GET" or names_own
+        is_write = probe.makes or probe.operation.method != "GET"
+        is_own = is_write or any(roles_in([probe.path, probe.query]))
         if is_list(probe.operation):
-            is_own = probe.narrowed
-        # which records are on a page depends on the order of those of one instant
-        if probe.expects or body is None or not is_own or probe.suspect == "paging":
+            # which records are on a page depends on the order of those of one instant
+            is_own = probe.narrowed and probe.suspect != "paging"
+        if probe.expects or body is None or not is_own:
             return
         like = twin.json()
         found = [it for it in self._walk((), aligned(body, like), like) if it.kind != "missing"]
         has_others = self.has_strange or any(each.kind in _LISTS for each in found)
         for each in found:
-            is_figure = is_number(each.expected) and not each.writers
+            is_figure = is_number(each.expected) and not each.writer
             # what is there beside has been found as it was made, or not deleted
             is_known = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
             if not is_known and not (is_figure and has_others):
@@ -203,22 +216,19 @@ class Judge:
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
         document, operation, kind = self._run.document, probe.operation, it.kind
-        member, inside = ".".join(it.at) or "the body", Steps()
+        member, inside = ".".join(it.at) or "the body", it.inside
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             where = queried(operation)[name][0]
             probe = replace(probe, about=operation, pointer=where, learns=f"{name}: its records")
         elif self._is_confirmed(probe, it):
             kind = probe.suspect
-        elif it.writers:
-            inside, writer = it.inside, it.writers[0]
-            if writer != it.writers[-1]:  # an update must leave alone what it does not have
-                writer = self._departed.get(it.at, it.writers[-1])
-            where = within(document, body_of(writer), inside)[0]
+        elif it.writer:
+            where = within(document, body_of(it.writer), inside)[0]
             if where.endswith("additionalProperties"):  # of a map, whose names are free
                 inside = inside[:1]
-                where = below(body_of(writer), "properties", *inside)
-            probe = replace(probe, about=writer, pointer=where)
+                where = below(body_of(it.writer), "properties", *inside)
+            probe = replace(probe, about=it.writer, pointer=where)
         else:
             kind = "value" if it.expected == _MATCHING else kind
             kind = "figures" if is_number(it.expected) else kind
@@ -243,7 +253,7 @@ class Judge:
         kinds = self._run.catalogue.resources.values()
         states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
         # else the state was written by its name
-        return not difference.writers and not states.isdisjoint(difference.at[-1:])
+        return not difference.writer and not states.isdisjoint(difference.at[-1:])
 
     # -- the walk over both bodies
 
@@ -280,7 +290,7 @@ class Judge:
             if theirs is _MISSING and one in unknown:
                 continue
             for each in self._walk((*place, name), theirs, one):
-                yield _attributed(each, (*place, name), written)
+                yield self._attributed(each, each.at[len(place) :], written)
         if unknown and "id" not in twin:
             yield Difference(place, twin, target, "missing")
 
@@ -325,57 +335,45 @@ class Judge:
     def _instant(self, place: Steps, target: Any, twin: float) -> Iterator[Difference]:
         """Compare an instant by its distance from the journey's first `createdAt`: what was before
         belongs to records of others.
-
-        A clock that never shows another `createdAt` may stand still: it tells nothing.
         """
-        theirs, created = instant_of(target), self._run.created
+        theirs = instant_of(target)
         if theirs is not None and place[-1] == "createdAt":
-            created.add(theirs)
             self._first = self._first or (theirs, twin)
         if self._first is None or twin < self._first[1]:
             return
-        wanted = self._first[0] + twin - self._first[1]
-        is_departed = target is None
-        if theirs is not None and len(created) > 1:
-            # both requests took a while, the one of the first record and this one
-            is_departed = abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest
-        if is_departed:
+        first, wanted = self._first[0], self._first[0] + twin - self._first[1]
+        shown = iso(int(wanted * SECOND))
+        if theirs is None:
+            if target is None:
+                yield Difference(place, shown, target)
+        elif theirs + _TOLERANCE < first:
             # whatever a contract assumes, nothing happens before its record is there
-            is_before = theirs is not None and theirs + _TOLERANCE < self._first[0]
-            kind = "contradiction" if is_before else "value"
-            yield Difference(place, iso(int(wanted * SECOND)), target, kind)
+            yield Difference(place, shown, target, "contradiction")
+        # both requests took a while, the one of the first record and this one
+        elif abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest:
+            yield Difference(place, shown, target)
 
-
-def _attributed(
-    difference: Difference, place: Steps, written: Sequence[tuple[Operation, Body]]
-) -> Difference:
-    """The difference in the member of a record at a place, with the operation that has written its
-    value.
-    """
-    inside, wanted = difference.at[len(place) - 1 :], folded(difference.expected)
-    for writer, body in written:
-        if place[-1] not in body or difference.writers:
-            continue
-        sent = body[place[-1]]
-        is_lost = difference.kind == "missing" and at(body, inside) is not None
-        if is_lost or difference.expected == sent or wanted in map(folded, leaves(sent)):
-            writers = writer, written[0][0]
-            return difference._replace(kind="not-persisted", writers=writers, inside=inside)
-    return difference
+    def _attributed(self, it: Difference, inside: Steps, written: Sequence[Write]) -> Difference:
+        """A difference inside a record: with the operation that has lost a value that was written,
+        or as a contradiction where the target has answered the value with nothing written since.
+        """
+        if it.writer or not written:
+            return it
+        name, wanted, last = inside[0], folded(it.expected), written[0]
+        for writer, body, _ in written:
+            if name not in body:
+                continue
+            is_lost = it.kind == "missing" and at(body, inside) is not None
+            if is_lost or it.expected == body[name] or wanted in map(folded, leaves(body[name])):
+                if writer != last.operation:  # an update must leave alone what it does not have
+                    writer = self._departed.get(it.at, last.operation)
+                return it._replace(kind="not-persisted", writer=writer, inside=inside)
+        settable = self._run.document.resolve(last.operation.body or {}).get("properties", ())
+        is_said = name in settable and last.answered.get(name, _MISSING) == it.expected
+        return it._replace(kind="contradiction") if is_said and it.kind == "default" else it
 
 
 def _named(answer: Answer) -> str:
     """The status of an answer, and the code of a refusal."""
     code = "" if answer.is_success else code_of(answer.json()) or ""
     return f"{answer.status} {code}".rstrip()
-
-
-def _assumed(document: Document) -> set[Any]:
-    """The values that records have unless a request says otherwise: defaults, and states."""
-    found: set[Any] = {True, False}
-    for schema in document.raw["components"]["schemas"]:
-        defaults = document.defaults(schema).values()
-        found.update(folded(each) for each in defaults if isinstance(each, str))
-    for lifecycle in document.lifecycles.values():
-        found.update(map(folded, lifecycle.states))
-    return found

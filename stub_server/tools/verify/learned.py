@@ -8,12 +8,12 @@ from ...core.record import Body
 from .catalogue import Catalogue
 from .cleanup import Cleanup
 from .exchange import Exchange, base_of
-from .merging import Ledger
+from .merging import Report
 from .options import Options
 from .target import Target
 
 
-class Run(Ledger):
+class Run(Report):
     """One per run."""
 
     def __init__(self, options: Options, on_exchange: Callable[[Exchange], None]) -> None:
@@ -39,11 +39,8 @@ class Run(Ledger):
         chosen = filter(options.includes, document.operations.values())
         self.chosen = [operation.id for operation in chosen]
         """The operationIds that the run is about."""
-        self.created: set[float] = set()
-        """Each `createdAt` of the target's new records, in seconds since 1970."""
         self.unanswered = 0
         """Requests that may have changed something without an answer."""
-        self.seconds = 0.0
         self.away = ""
         """A clause that says why the target could not be asked any more."""
         self.is_late, self.is_interrupted = False, False

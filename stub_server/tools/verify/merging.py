@@ -1,19 +1,18 @@
-"""Collects findings, and merges those that have one cause into one divergence."""
+"""The report: collects findings, and merges those that have one cause into one divergence."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
-from typing import Any
 
 from ...app import data_dir
-from ...contract.document import JSON, Operation, Response
+from ...contract.document import Operation, Response
 from ...contract.pointers import canonical, located
 from ...core.record import Body
 from ...settings import Overlays
 from .conformity import Conformity, words
-from .findings import CLASSES, GROUPS, LISTED, SEVERITY, Divergence, Finding, Report, listed
+from .findings import CLASSES, GROUPS, LISTED, SEVERITY, Divergence, Finding, listed
 from .showing import Showing
 from .where import Where
 
@@ -23,33 +22,54 @@ _FEWEST = 3
 _MISSING = "missing-operation"
 # statuses that show an operation: a 404 may be like that of an unknown path
 _OF_ROUTES = (200, 201, 202, 204, 409, 422)
-_LIMITS = ("Length", "imum")
-"""How keywords end that operations share with others."""
 _VARIES = re.compile(r"[0-9.]+ |than \w+|the \w+, .*|\bbeyond the \w+")
 _MEMBER = re.compile(r".*/(?:properties|responses/\w+/headers)/([^/]+)").match
 Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
 
-class Ledger:
-    """What was found and answered, by the contract.
+class Report:
+    """What was found and answered, by the contract, and what is told of it.
 
-    `pairs` are those of answers; `groups` are by operationId, `suspected` by class.
+    `pairs` are those of answers; `groups` are by operationId, `suspected` by class. The rest is
+    there once it has ended.
     """
 
+    exit, hidden, seed, requests = 0, 0, 0, 0
+    """The exit code is 0 to 3. Those hidden are divergences that a baseline has."""
+    coverage, seconds = 0.0, 0.0
+    """Per cent of the documented statuses."""
+    begins = ""
+    """The beginning of the names of the run's records."""
+
     def __init__(self, overlays: Overlays, address: str, mode: str) -> None:
-        """`mode` is that of the report. Only one that writes shows values of records: they are its
-        own. Raises ContractError.
+        """`mode` is `read`, `write`, `har` or `proxy`. Only one that writes shows values of
+        records: they are its own. Raises ContractError.
         """
         self.overlays, self._where = overlays, Where(data_dir("openapi"), overlays)
-        self.document, self.address, self._mode = self._where.document, address, mode
+        self.document, self.address, self.mode = self._where.document, address, mode
         self.showing = Showing(self.document, address, values=mode == "write")
         self.conformity = Conformity(self.document)
         self.findings: list[Finding] = []
         self.pairs: Pairs = set()
         self.groups: dict[str, set[str]] = defaultdict(set)
         self.suspected: dict[str, set[str]] = defaultdict(set)
+        self.divergences: list[Divergence] = []
+        self.rows: dict[str, dict[str, str]] = {}
+        """By operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`."""
+        self.unreached: list[Body] = []
+        self.left_behind: list[str] = []
+        self.notes: list[str] = []
+        """Sentences for the terminal."""
         self._traits = cache(self._traits_of)
+
+    @property
+    def head(self) -> Body:
+        """What a report is about, for programs."""
+        known = self.document.identity
+        contract = f"{known['version']} {known['digest'][:12]}"
+        about = {"target": self.address, "contract": contract, "mode": self.mode}
+        return about | {"seed": self.seed, "coverage": self.coverage}
 
     def answered(self, operation: str, status: int, group: str, about: str = "") -> None:
         """Note that an answer was judged, which may be about another operation too."""
@@ -58,49 +78,37 @@ class Ledger:
             self.groups[operation].add(group)
             self.groups[about or operation].add(group)
 
-    def reported(
+    def end(
         self,
-        divergences: Collection[Divergence],
-        known: Collection[str],
         among: Collection[str],
+        known: Collection[str],
         reasons: Callable[[Operation, Response], Iterable[str | None]] = lambda *_: (),
-        **more: Any,
-    ) -> Report:
-        """The report of these divergences but for those of `known` fingerprints.
-
-        Its coverage is how many of the documented statuses of the operations `among` were answered;
-        one of which there are `reasons` cannot be.
+    ) -> None:
+        """Count what was reached of the operations `among`, and hide the divergences of `known`
+        fingerprints. A documented status that there are `reasons` not to reach counts for nothing.
         """
-        rows, unreached, documented = {}, list[Body](), 0
+        documented = 0
         for name in among:
             operation = self.document.operations[name]
             row = dict.fromkeys(GROUPS, "none") | {"accepts": "unreached", "rejects": "unreached"}
-            rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
+            self.rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
             documented += len(operation.responses)
             for status, response in operation.responses.items():
                 if (name, status) not in self.pairs:
                     why = next(filter(None, reasons(operation, response)), "")
-                    unreached.append({"operationId": name, "status": status, "reason": why})
-        for divergence in divergences:
+                    self.unreached.append({"operationId": name, "status": status, "reason": why})
+        reached = documented - len(self.unreached)
+        beyond = sum(bool(it["reason"]) for it in self.unreached)
+        self.coverage = round(100 * reached / (documented - beyond or 1), 1)
+        for divergence in [*self.divergences]:
             for name, group in divergence.cases:
-                if name in rows:
-                    rows[name][group] = "diverges"
-        shown = [each for each in divergences if each.fingerprint not in known]
-        contract, beyond = self.document.identity, sum(bool(it["reason"]) for it in unreached)
-        reached = documented - len(unreached)
-        return Report(
-            target=self.address,
-            mode=self._mode,
-            contract=f"{contract['version']} {contract['digest'][:12]}",
-            coverage=round(100 * reached / (documented - beyond or 1), 1),
-            rows=rows,
-            unreached=unreached,
-            divergences=shown,
-            hidden=len(divergences) - len(shown),
-            **more,
-        )
+                if name in self.rows:
+                    self.rows[name][group] = "diverges"
+            if divergence.fingerprint in known:
+                self.divergences.remove(divergence)
+                self.hidden += 1
 
-    def divergences(self) -> list[Divergence]:
+    def merge(self) -> list[Divergence]:
         """The divergences: first what the source document shows and what no backend may do, last
         what is so everywhere; each time first what costs data or money.
 
@@ -154,30 +162,27 @@ class Ledger:
         name = parameter or (named[1] if named else "")
         operation = self.document.operations.get(it.operation)
         records = "" if operation is None else operation.tag
-        holder, _, inside = place.rpartition("/properties/")
-        member = f"{records} {name}" if name else ""
         check = _VARIES.sub("", it.tries).strip() or "beyond a limit"
         if place.endswith("/content"):
             check = "a body that is no JSON object"
         is_gone = it.kind == "not-deleted" or (it.tries, it.target.status) == (LISTED, 404)
+        said = words(it.target.excerpt)
         code = it.expected.excerpt.partition('"code":"')[2].partition('"')[0]
         traits = {
             "operation": it.operation,
             "place": place,
-            "holder": holder,
+            "holder": place.rpartition("/properties/")[0],
             "name": name,
-            "member": member,
-            "lacking": member if it.pointer.endswith(f"/{name}") else "",
+            "member": name and f"{records} {name}",
             "written": f"{it.operation} {name or it.place}" if name or it.place else "",
             "deleted": records if is_gone else "",
             "documented": records if self._basis(it) == "documented" else "",
-            "refusal": it.target.excerpt and f"{it.operation} {words(it.target.excerpt)}",
+            "refusal": said and f"{it.operation} {said}",
+            "words": said and f"{records} {said}",
             "statuses": f"{it.target.status}, not {it.expected.status}",
             "rule": code or words(it.expected.excerpt),
             "parameter": parameter,
             "check": "a wrong parameter" if parameter else check,
-            "limit": f"{records} {inside}" if place.endswith(_LIMITS) else "",
-            "format": it.expected.excerpt if place.endswith("/format") else "",
             "key": it.tries if it.tries.startswith("a key") else "",
         }
         return {trait: value for trait, value in traits.items() if value}
@@ -208,9 +213,6 @@ class Ledger:
         parts = []
         for name, inner in members.items():
             parts.append(f"{name} {', '.join(filter(None, inner))}".strip())
-        # a baseline hides no member that is new
-        is_named = not cause or shown.kind == "undocumented-field"
-        known = [shown.kind, cause, *(parts if is_named else ())]
         title = shown.title.removesuffix(".")
         causes = listed([*dict.fromkeys(map(self._cause, findings))], "; ")
         phrase = CLASSES[shown.kind].get("phrase", "").format(cause=causes)
@@ -218,8 +220,9 @@ class Ledger:
             named = parts if "costs" in CLASSES[shown.kind] else [listed(parts, "; ")]
             title = f"{phrase}: {'; '.join(named)}"
         return Divergence(
+            # a baseline hides no member that is new
             fingerprint=blake2b(
-                "\n".join(known).encode("utf-8", "surrogatepass"), digest_size=16
+                repr((shown.kind, cause, parts)).encode(), digest_size=16
             ).hexdigest(),
             operations=[name for name in self.document.operations if name in members],
             title=f"{EVERYWHERE}: {title}" if cause == EVERYWHERE else title,
@@ -228,41 +231,32 @@ class Ledger:
             findings=findings,
         )
 
-    def _basis(self, shown: Finding) -> str:
-        """The source document shows requests and answers, but no rules."""
-        is_refusal = shown.kind == "wrong-status" and shown.expected.status >= 400
-        if is_refusal or CLASSES[shown.kind].get("always_assumed"):
-            return "assumed"
-        return "documented" if self._is_shown(shown) else "assumed"
-
-    def _is_shown(self, finding: Finding) -> bool:
-        """Whether the source document shows in full what the pointer of a finding leads to.
+    def _basis(self, finding: Finding) -> str:
+        """Whether the source document shows in full what the pointer of a finding leads to: it
+        shows requests and answers, but no rules.
 
         The `x-basis` of a schema says it of a member, that of the operation of anything else. A
         member with an entry in `x-basis-notes` is assumed in part, most often its bounds: they say
         nothing about what is stored. What an answer has around a record is shown only of the
         operations whose responses are.
         """
-        operation = self.document.operations.get(finding.operation)
+        kind, operation = finding.kind, self.document.operations.get(finding.operation)
+        is_refusal = kind == "wrong-status" and finding.expected.status >= 400
+        if operation is None or is_refusal or CLASSES[kind].get("always_assumed"):
+            return "assumed"
         place = canonical(self.document, finding.pointer)
-        holder, is_member, rest = place.rpartition("/properties/")
-        if operation is None:
-            return False
+        holder, is_member, inside = place.partition("/properties/")
+        own = "documented" if operation.is_documented else "assumed"
         if not is_member:
-            return operation.is_documented and place.startswith("#/paths/")
-        schema = self.document.resolve(located(self.document, holder)[1]) or {}
-        while "x-basis" not in schema and "/properties/" in holder:  # an inline object
-            holder, _, rest = holder.rpartition("/properties/")
-            schema = self.document.resolve(located(self.document, holder)[1]) or {}
-        bodies = [each.media.get(JSON, {}).get("$ref") for each in operation.responses.values()]
-        is_around = holder in bodies and "id" not in schema.get("properties", ())
-        member, is_stored = rest.partition("/")[0], finding.kind in ("not-persisted", "read-only")
-        is_whole = is_stored or place.endswith(("/type", "/format"))
-        if is_around and not operation.is_documented:
-            return False
-        if member in schema.get("x-basis-notes", ()) and not is_whole:
-            return False
-        return bool(schema.get("x-basis", {}).get(member) == "documented")
+            return own if place.startswith("#/paths/") else "assumed"
+        schema, member = located(self.document, holder)[1] or {}, inside.partition("/")[0]
+        is_around = kind == "schema" and "id" not in schema.get("properties", ())
+        is_in_part = member in schema.get("x-basis-notes", ())
+        if kind in ("not-persisted", "read-only") or place.endswith(("/type", "/format")):
+            is_in_part = False
+        if is_in_part or (is_around and own == "assumed"):
+            return "assumed"
+        return str(schema.get("x-basis", {}).get(member, "assumed"))
 
 
 def _rank(divergence: Divergence) -> tuple[bool, bool, int]:

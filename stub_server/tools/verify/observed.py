@@ -15,13 +15,14 @@ from time import monotonic
 import httpx2
 import orjson
 
+from ...contract.document import Operation
 from ...settings import Overlays
 from .correcting import correct
 from .exchange import Exchange
-from .findings import Finding, Report, cut
+from .findings import Finding, cut
 from .forms import rendered
 from .har import archive_of, entry_of
-from .merging import Ledger
+from .merging import Report
 from .proxy import JUDGED
 
 MOST = 5_000  # findings
@@ -37,13 +38,13 @@ _PIECE = 64 * 1024
 """Bytes that are decoded at once: some decoders copy the rest of them after each frame."""
 
 
-class Observed(Ledger):
+class Observed(Report):
     """One per report. It shows no values of records: they belong to the sender of the traffic."""
 
     def __init__(self, overlays: Overlays, address: str, mode: str) -> None:
         """`mode` is `har` or `proxy`. Raises ContractError."""
         super().__init__(overlays, address, mode)
-        self.requests, self._began = 0, monotonic()
+        self._began = monotonic()
         self.unjudged: Counter[str] = Counter()
         """How many exchanges were not judged, by reason."""
         self._examples: dict[Hashable, Exchange] = {}
@@ -64,44 +65,43 @@ class Observed(Ledger):
         findings = []
         for each in self.conformity.findings(exchange, operation):
             findings.append(self.showing.finding(each, exchange, operation, group))
-        places = [(each.kind, each.pointer) for each in findings]
         if len(self.findings) < MOST:
             self.findings += findings
-            self._keep((operation and operation.id, status, *places), exchange, findings)
+            self._keep(exchange, findings, operation)
         if operation is not None:
             self.requests += 1
             self.answered(operation.id, status, group)
         return findings
 
-    def _keep(self, key: Hashable, exchange: Exchange, findings: list[Finding]) -> None:
+    def _keep(
+        self, exchange: Exchange, findings: list[Finding], operation: Operation | None
+    ) -> None:
         """Keep an example of findings, as long as there is room."""
+        places = [(each.kind, each.pointer) for each in findings]
+        key = (operation and operation.id, exchange.answer.status, *places)
+        size = len(repr(exchange))
         if key in self._examples:
             return
-        size = len(repr(exchange))
         if size > self._free:
             self._unproved += findings
             return
         self._free -= size
         self._examples[key] = exchange
 
-    def report(self, known: Collection[str] = ()) -> Report:
+    def finish(self, known: Collection[str] = ()) -> Report:
         """The report of what was seen until now, without divergences of known fingerprints."""
-        report = self.reported(
-            self.divergences(),
-            known,
-            self.document.operations,
-            seconds=monotonic() - self._began,
-            requests=self.requests,
-            notes=rendered("unjudged.txt", observed=self).splitlines(),
-        )
-        report.rows = {name: report.rows[name] for name in report.rows if name in self.groups}
-        if report.divergences:
-            report.exit = 1
+        self.divergences = self.merge()
+        self.end(self.document.operations, known)
+        self.rows = {name: self.rows[name] for name in self.rows if name in self.groups}
+        self.seconds = monotonic() - self._began
+        self.notes = rendered("unjudged.txt", observed=self).splitlines()
+        if self.divergences:
+            self.exit = 1
         elif not self.findings and not self.requests:
-            report.exit = 3
-        return report
+            self.exit = 3
+        return self
 
-    async def correct(self, report: Report) -> None:
+    async def correct(self) -> None:
         """Set the actions of the divergences that an overlay closes.
 
         Each is proved: one exchange of each finding and status is compared with the corrected
@@ -109,19 +109,20 @@ class Observed(Ledger):
         """
 
         async def again(file: Path, names: Collection[str]) -> Collection[Finding]:
-            judging = Observed((*self.overlays, file), self.address, self._mode)
+            judging = Observed((*self.overlays, file), self.address, self.mode)
             for exchange in self._examples.values():
                 judging.judge(exchange)
             return [*judging.findings, *self._unproved]
 
-        await correct(report.divergences, self, again)
+        await correct(self, again)
 
 
-class Watching:
+class Watching(Observed):
     """One per proxy. `say` is called with the line of each exchange."""
 
     def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
-        self.observed, self._say = Observed(overlays, target, "proxy"), say
+        super().__init__(overlays, target, "proxy")
+        self._say = say
         self._waiting: deque[int] = deque()  # bytes of each exchange
         self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
         self._judging = ThreadPoolExecutor(1, "judging")
@@ -129,15 +130,15 @@ class Watching:
     def passed(self, exchange: Exchange) -> None:
         """Take an exchange, without waiting."""
         if sum([*self._waiting]) > MOST_WAITING:
-            self.observed.judge("more requests than could be judged")
+            self.judge("more requests than could be judged")
             return
         self._waiting.append(_AROUND + len(exchange.request.body) + len(exchange.answer.body))
         self._judging.submit(self._judge, exchange)
 
-    def report(self) -> Report:
+    def finish(self, known: Collection[str] = ()) -> Report:
         """Judge what still waits, and report."""
         self._judging.shutdown()
-        return self.observed.report()
+        return super().finish(known)
 
     def archive(self) -> bytes:
         """What was seen, newest last: an archive, whose entries also have the classes of
@@ -149,13 +150,13 @@ class Watching:
         """Judge the exchange that has waited longest."""
         self._waiting.popleft()
         read = readable(exchange)
-        classes = [*dict.fromkeys(each.kind for each in self.observed.judge(read))]
+        classes = [*dict.fromkeys(each.kind for each in self.judge(read))]
         word, unread = ", ".join(classes) or "ok", None
         if isinstance(read, str):
             word, unread, read = f"not judged: {read}", read, exchange
-        shown = self.observed.showing.redacted(read)
+        shown = self.showing.redacted(read)
         noted = {"_classes": classes, "_notJudged": unread}
-        self._kept.append(orjson.dumps(entry_of(shown, self.observed.address) | noted))
+        self._kept.append(orjson.dumps(entry_of(shown, self.address) | noted))
         while sum(map(len, self._kept)) > MOST_BYTES:
             self._kept.popleft()
         method, path, query, *_ = shown.request

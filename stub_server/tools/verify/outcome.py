@@ -12,9 +12,10 @@ from ...contract.source import fixture, read_text
 from ...core.problem import UnusableInput
 from ...core.text import did_you_mean
 from ...settings import Overlays
-from .findings import CLASSES, Report
+from .findings import CLASSES
 from .forms import FORMS, rendered
 from .har import read
+from .merging import Report
 from .observed import Observed
 from .options import Options
 from .probes import costs
@@ -50,9 +51,9 @@ def of_recorded(
     observed = Observed(overlays, url or "recorded traffic", "har")
     for each in read(file, url):
         observed.judge(each)
-    report = observed.report(known)
+    report = observed.finish(known)
     if corrects:
-        asyncio.run(observed.correct(report))
+        asyncio.run(observed.correct())
     return report
 
 
@@ -87,32 +88,23 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
     """
     options = run.options
     classes = (CLASSES.keys() & {*options.only} or CLASSES.keys()) - {*options.skip}
-    divergences = []
-    for each in run.divergences():
+    for each in run.merge():
         is_chosen = not each.operations or {*each.operations} & {*run.chosen}
         if each.kind in classes and is_chosen:
-            divergences.append(each)
-    report = run.reported(
-        divergences,
-        known,
-        run.chosen,
-        partial(_reasons, run),
-        seed=options.seed,
-        seconds=round(run.seconds, 1),
-        requests=run.target.requests,
-        left_behind=run.cleanup.left_behind,
-        tag=run.cleanup.tag,
-        notes=rendered("notes.txt", run=run).splitlines(),
-    )
-    if report.divergences and not run.is_interrupted:
-        report.exit = _DIVERGES
+            run.divergences.append(each)
+    run.end(run.chosen, known, partial(_reasons, run))
+    run.seed, run.requests, run.begins = options.seed, run.target.requests, run.cleanup.tag
+    run.left_behind = run.cleanup.left_behind
+    run.notes = rendered("notes.txt", run=run).splitlines()
+    if run.divergences and not run.is_interrupted:
+        run.exit = _DIVERGES
     elif not run.groups or run.is_interrupted:
-        report.exit = _FAILED
-        if run.away and not (report.left_behind or run.cleanup.is_cut_short):
+        run.exit = _FAILED
+        if run.away and not (run.left_behind or run.cleanup.is_cut_short):
             raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
-    elif report.coverage < least:
-        report.exit = _TOO_LITTLE
-    return report
+    elif run.coverage < least:
+        run.exit = _TOO_LITTLE
+    return run
 
 
 def _reasons(run: Runner, operation: Operation, response: Response) -> Iterator[str | None]:

@@ -4,7 +4,6 @@ not make.
 
 import re
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import orjson
@@ -61,14 +60,13 @@ class Showing:
         request, answer = exchange
         own, redactor = self._own(request), self._redactor
 
-        def line(text: str) -> str:
+        def line(text: str, name: str = "") -> str:
+            if name.lower() in _SECRET:
+                return REDACTED
             return redactor.line(text.encode("latin-1", "replace"), own).decode("latin-1")
 
         def without(headers: Headers) -> Headers:
-            return tuple(
-                (name, REDACTED if name.lower() in _SECRET else line(value))
-                for name, value in headers
-            )
+            return tuple((name, line(value, name)) for name, value in headers)
 
         sent, said = redactor.messages(request.body, answer.body, further=own)
         path, query = line(request.path), redactor.query(request.query, own)
@@ -87,7 +85,7 @@ class Showing:
         own |= {value.lower() for value in own}
         return sorted((part for part in own if len(part) >= _SHORTEST), key=len, reverse=True)
 
-    def shown(self, request: Request, operation: Operation | None = None) -> Shown:
+    def _shown(self, request: Request, operation: Operation | None) -> Shown:
         """The request as a report shows it, with a command that sends it again; `BODY` stands for a
         body that is not shown.
         """
@@ -97,16 +95,15 @@ class Showing:
             query = "&".join(self._member(each, operation) for each in query.split("&") if each)
         if body and (len(body) > _LARGEST_SENT or not self._values):
             body = b"BODY"
-        repeated, url = {}, self._base_url + path
-        for name, value in headers:
-            if name.lower() not in _NOT_REPEATED and value.isprintable():
+        repeated, url, more = {}, self._base_url + path, ""
+        for (name, value), (_, sent) in zip(headers, request.headers, strict=True):
+            if name.lower() == "authorization":  # a variable, which a shell reads
+                variable = "TOKEN" if sent.endswith(self.credentials[0]) else "OTHER_KEY"
+                more = f' -H "Authorization: Bearer ${variable}"'
+            elif name.lower() not in _NOT_REPEATED and value.isprintable():
                 repeated[name.lower()] = value
-        curl = command(method, "", query, repeated, body, base_url=url, has_admin_key=False) or ""
-        for name, value in request.headers:
-            if curl and name.lower() == "authorization":  # a variable, which a shell reads
-                variable = "TOKEN" if value.endswith(self.credentials[0]) else "OTHER_KEY"
-                curl += f' -H "Authorization: Bearer ${variable}"'
-        return Shown(method, path, curl)
+        curl = command(method, "", query, repeated, body, base_url=url, has_admin_key=False)
+        return Shown(method, path, curl + more if curl else "")
 
     def finding(
         self, found: Finding, exchange: Exchange, operation: Operation | None, group: str
@@ -114,23 +111,27 @@ class Showing:
         """A finding with the exchange of an operation as a report shows it. The target may have
         chosen any part of it, so credentials are removed from each.
         """
-        request, got = exchange.request, found.got
-        clean = partial(self._redactor.text, further=self._own(request))
-        said, expected = self.said(exchange.answer, request), found.expected
+        request, got, own = exchange.request, found.got, self._own(exchange.request)
+
+        def clean(text: str) -> str:
+            return self._redactor.text(text, own)
+
+        said = self.said(exchange.answer, request)
         if got is not None:
-            said = said._replace(excerpt=self._text(f"{got.name}: {self.value(*got)}", request))
+            said = Said(said.status, cut(clean(f"{got.name}: {self.value(*got)}")))
+            got = got if self._values and clean(str(got.value)) == str(got.value) else None
         return replace(
             found,
             pointer=found.pointer and below("#", *map(clean, unescaped(found.pointer))),
             place=clean(found.place),
             tries=clean(found.tries),
-            title=self._text(found.title, request, 2 * LONGEST),  # which may have two values
-            expected=expected._replace(excerpt=self._text(expected.excerpt, request)),
+            title=cut(clean(found.title), 2 * LONGEST),  # which may have two values
+            expected=Said(found.expected.status, cut(clean(found.expected.excerpt))),
             operation=found.operation or (operation.id if operation is not None else ""),
             # what makes the records that others need must be accepted too
             group=group if group in GROUPS else "accepts",
-            got=got if got and self._values and clean(text := str(got.value)) == text else None,
-            request=Shown(*map(clean, self.shown(request, operation))),
+            got=got,
+            request=Shown(*map(clean, self._shown(request, operation))),
             target=said,
         )
 
@@ -140,7 +141,7 @@ class Showing:
         text = answer.body.decode("utf-8", "replace")
         if not self._values and answer.status:  # without an answer, the body is our own text
             text = code_of(answer.json()) or ""
-        return Said(answer.status, self._text(text, request))
+        return Said(answer.status, cut(self._redactor.text(text, self._own(request))))
 
     def value(self, name: str, value: Any) -> str:
         """A part of a body as a report shows it, or its type. Secrets are known by their names."""
@@ -155,21 +156,14 @@ class Showing:
         shown = (self._redactor.messages(text)[0] or b"").decode()
         return cut(shown.partition(":")[2][:-1])
 
-    def _text(self, text: str, request: Request, most: int = LONGEST) -> str:
-        """A text that may have names which the target chose, without the credentials of a
-        request.
-        """
-        return cut(self._redactor.text(text, self._own(request)), most)
-
     def _member(self, member: str, operation: Operation | None) -> str:
         """A member of a query; its value is shown if it is a number, or one that the
         contract lists.
         """
-        name, _, value = member.partition("=")
-        known = {} if operation is None else queried(operation)
+        name, known = member.partition("=")[0], {} if operation is None else queried(operation)
         schema = self._document.resolve(known[name][1]) if name in known else {}
         is_plain = schema.get("type") in _PLAIN or "enum" in schema
-        return f"{name}={value if is_plain else '…'}"
+        return member if is_plain else f"{name}=…"
 
 
 def outlined(path: str) -> str:

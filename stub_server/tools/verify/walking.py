@@ -29,7 +29,7 @@ from .catalogue import (
 )
 from .exchange import Answer, Exchange, Request, bearer, code_of
 from .findings import Finding, cut
-from .judging import INVALID, Judge
+from .judging import INVALID, Judge, Write
 from .learned import Run
 from .probes import (
     GIVEN,
@@ -265,7 +265,7 @@ class Walk(Builder):
         if twin.is_success and answer.is_success and isinstance(probe.body, dict):
             record = record_of(twin.json()).get("id")
             body = self._roles.spelled(probe.body, 1)
-            self._judge.wrote(operation, str(record), body)
+            self._judge.wrote(str(record), Write(operation, body, record_of(answer.json())))
         until = monotonic() + self.run.options.settle
         for pause in _PAUSES:
             findings = self._judge.findings(*self._last, twin, took)

@@ -27,31 +27,28 @@ class Where:
         """
         touch = self._overlays.last_touch(unescaped(pointer)) or ""
         name, _, line = touch.rpartition(":")
-        if line.isdecimal():
-            path, number = Path(name), int(line)
-        else:  # or of an overlay that cannot be read again, such as a pipe
-            path, number = self._in_files(pointer)
-            name = f"{self._folder.name}/{path.relative_to(self._folder).as_posix()}"
+        path = Path(name)
+        if not line.isdecimal():  # or of an overlay that cannot be read again, such as a pipe
+            path, line = self._in_files(pointer)
+            name = path.relative_to(self._folder.parent).as_posix()
+        number = int(line)
         text, below = [*path.read_text(encoding="utf-8").splitlines(), ""][number - 1 : number + 1]
-        if text.endswith(":"):
-            text += below
-        return Line(name, number, cut(text))
+        return Line(name, number, cut(text + below if text.endswith(":") else text))
 
-    def _in_files(self, pointer: str) -> tuple[Path, int]:
+    def _in_files(self, pointer: str) -> tuple[Path, str]:
         """The file of the contract that has what a pointer leads to, and the line."""
-        entry, at = self._folder / "openapi.yaml", located(self.document, pointer)[0]
+        file, at = self._folder / "openapi.yaml", located(self.document, pointer)[0]
         match at:
             case ["components", kind, name, *steps]:
                 for path in (self._folder / "components").rglob("*.yaml"):
                     is_of_kind = kind in (*path.parts, path.stem)
                     if is_of_kind and child_of(_nodes(path), name) is not None:
-                        return _walked(path, [name, *steps])
+                        file, at = path, [name, *steps]
             case ["paths", path, method, "parameters", int(number), *steps]:
                 # Bundling puts the parameters of the path before those of the operation.
                 every = self.document.raw["paths"][path][method]["parameters"]
-                own = ["paths", path, method, "parameters", number - len(every), *steps]
-                return _walked(entry, own)
-        return _walked(entry, at)
+                at = ["paths", path, method, "parameters", number - len(every), *steps]
+        return _walked(file, at)
 
 
 @cache
@@ -62,7 +59,7 @@ def _nodes(file: Path) -> yaml.Node:
     return root
 
 
-def _walked(file: Path, place: Place) -> tuple[Path, int]:
+def _walked(file: Path, place: Place) -> tuple[Path, str]:
     """File and line of the key or item at a place, with references followed.
 
     If there is no such place, these are those of the closest parent.
@@ -79,4 +76,4 @@ def _walked(file: Path, place: Place) -> tuple[Path, int]:
         if found is None:
             break
         key, node = found
-    return file, key.start_mark.line + 1
+    return file, str(key.start_mark.line + 1)
