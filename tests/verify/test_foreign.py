@@ -355,10 +355,28 @@ def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_check
 
     opens = opening("project_not_allowed", "createPlan")
     found = divergences(act, opens, only=("createPlan", "updatePlan"))
-    said = "createPlan · demands price, which the contract lacks: verify sent 49.9 from then on"
+    said = "createPlan · demands price, which the contract does not: verify sent 49.9 from then on"
     assert said in [each.title for each in found]
     assert ("not-persisted", ["updatePlan"]) in named(found)
     assert ("scope", ["createPlan"]) in named(found)
+
+
+def test_an_optional_member_that_a_creation_demands_is_sent_and_what_it_makes_is_checked() -> None:
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        if not is_for(request, "createPixOrder") or not isinstance(body, dict):
+            return await ask(request)
+        if "paymentMethod" not in body:
+            return refused(422, "Invalid.", details=["paymentMethod is required"])
+        if isinstance(body.get("customer"), dict):
+            body["customer"].pop("phones", None)
+        return await ask(with_json(request, body))
+
+    only = ("createPixOrder",)
+    found = of_run(watched(act, write=True, charges=True, only=only).run, (), 0).divergences
+    said = 'demands paymentMethod, which the contract does not: verify sent "pix" from then on'
+    assert f"createPixOrder · {said}" in [each.title for each in found]
+    assert ("not-persisted", ["createPixOrder"]) == named(found)[0]
 
 
 def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None:

@@ -107,17 +107,20 @@ class Builder:
     def examples(self, operation: Operation) -> list[Any]:
         """The examples of the contract, with roles and new values."""
         shown = self.document.examples(operation.raw.get("requestBody")) or [{}]
-        own = [self._own(each) | self.run.instead[operation.id] for each in shown]
+        learned = self.known(operation, self.run.learned[operation.id])
+        own = [self._own(each) | learned for each in shown]
         for each in own:
             if len(each.get("document", "")) == CNPJ:  # an update does not say its type
                 each |= {"type": "company", "document_type": "cnpj"}
         return own
 
     def smallest(self, operation: Operation) -> Body:
-        """The required members of a new body."""
-        body = self.body(operation)
+        """The members of a new body that the contract requires, or the backend demands."""
         schema = self.document.resolve(operation.body or {})
-        return {name: body[name] for name in schema.get("required", ()) if name in body}
+        names = {*schema.get("required", ()), *self.run.learned[operation.id]}
+        return {
+            name: value for name, value in (self.body(operation) or {}).items() if name in names
+        }
 
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: it is active, but for what is sent."""

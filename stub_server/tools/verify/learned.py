@@ -28,11 +28,9 @@ class Run(Report):
         self.tag = secrets.token_hex(3)
         """Differs from run to run."""
         self.cleanup = Cleanup(self.catalogue, self.target, f"verify-{self.tag}")
-        self.demanded: dict[str, Body] = defaultdict(dict)
-        """What creations demand that the contract lacks, by operationId."""
-        self.instead: dict[str, Body] = defaultdict(dict)
-        """By operationId, values of required members that a creation accepts in place of those of
-        the examples, and that the contract lists too.
+        self.learned: dict[str, Body] = defaultdict(dict)
+        """Members that creations demand, and values that they accept in place of an example's, by
+        operationId.
         """
         self.closed: dict[str, str] = {}
         """Why operations are out of the credential's reach, by operationId."""

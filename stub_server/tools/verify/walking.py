@@ -250,9 +250,7 @@ class Walk(Builder):
         """
         # first: it may have to wait, and the twin's clock goes on
         answer = await self._ask(probe)
-        while (adapted := await self._adapted(probe, answer)) is not None:
-            probe = adapted
-            answer = await self._ask(probe)
+        probe, answer = await self._mended(probe, answer)
         self._judge.sent([probe.body, probe.query])
         operation = probe.operation
         twin = Answer(probe.expects)
@@ -291,55 +289,56 @@ class Walk(Builder):
         first = findings[0].kind, findings[0].pointer
         return first not in [(each.kind, each.pointer) for each in self.run.findings]
 
-    async def _adapted(self, probe: Probe, answer: Answer) -> Probe | None:
-        """What to send in place of a creation that is in order and was refused over members of the
-        backend's own records; None where they say nothing new.
-
-        From now on the target is sent those that the contract lacks, and both are sent the record's
-        value of a required member in place of another one that the contract lists.
+    async def _mended(self, probe: Probe, answer: Answer) -> tuple[Probe, Answer]:
+        """A probe with its answer: a creation that is in order, and was refused over members, once
+        more with other values of them, if that helps. They are sent from then on.
         """
         operation = probe.operation
-        is_in_order = probe.group != "rejects" or probe.credential != GIVEN
         made = self.catalogue.made_by(operation)
-        if made is None or not is_in_order or not isinstance(probe.body, dict):
-            return None
-        demanded = self.run.demanded[operation.id]
-        shown = self.document.schema(made.schema)["properties"]
-        known = {*demanded, *shown, *self.properties(operation)}
-        required = self.smallest(operation)
-        lacking = Body()
-        instead = Body()
-        for name, own in (await self._named(made, answer)).items():
-            if name not in known:
-                lacking[name] = own
-            elif name in required and probe.body.get(name) == required[name]:
-                listed = self._listed(operation, name, own)
-                if listed and listed != required[name]:
-                    instead[name] = listed
-        self.run.instead[operation.id] |= instead
-        if lacking:
-            demanded |= lacking
-            named = [self.run.showing.value(name, value) for name, value in lacking.items()]
-            title = f"demands {', '.join(lacking)}, which the contract lacks: verify sent"
-            title = f"{title} {cut(', '.join(named), 80)} from then on"
-            self.tell("demanded", title, "a body of the contract is accepted")
-        return replace(probe, body=probe.body | instead) if lacking or instead else None
-
-    async def _named(self, made: Resource, answer: Answer) -> Body:
-        """The members of one of the backend's own records that a refusal names."""
-        if answer.status not in INVALID or made.list is None:
-            return {}
+        is_in_order = probe.group != "rejects" or probe.credential != GIVEN
+        is_refused = answer.status in INVALID and isinstance(probe.body, dict)
+        if made is None or made.list is None or not is_in_order or not is_refused:
+            return probe, answer
+        refused = self._last
+        learned = self.run.learned[operation.id]
         listed = await self.run.target.ask("GET", made.list.path)
-        words = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
-        entry = next(iter(entries_of(listed.json())), Body())
-        return {name: entry[name] for name in sorted({*words} & entry.keys())}
+        own = next(iter(entries_of(listed.json())), Body())
+        if probe.body.keys() <= self.smallest(operation).keys():
+            own |= self.body(operation)  # beside others an optional member may be demanded
+        new = Body()
+        while named := self._named(operation, answer, learned | probe.body | new, own):
+            new |= named
+            answer = await self._ask(replace(probe, body=probe.body | new))
+        if answer.status in INVALID:
+            self._last = refused
+            return probe, refused[1].answer
+        learned |= new
+        if lacking := new.keys() - probe.body.keys():
+            values = [self.run.showing.value(name, new[name]) for name in lacking]
+            title = f"demands {', '.join(lacking)}, which the contract does not: verify sent"
+            title = f"{title} {cut(', '.join(values), 80)} from then on"
+            flaw = Flaw("demanded", title, "a body of the contract is accepted")
+            self.run.findings.append(self._judge.flaw(flaw, *refused))
+        return replace(probe, body=self.known(operation, probe.body | new)), answer
 
-    def _listed(self, operation: Operation, name: str, own: Any) -> Any:
-        """A value, or the values of a list, that the contract lists for a member too."""
-        options = self.options(operation, name)
-        if isinstance(own, list):
-            return [each for each in own if each in options]
-        return own if own in options else None
+    def _named(self, operation: Operation, answer: Answer, sent: Body, own: Body) -> Body:
+        """The values of a record of members that a refusal names: of those that were not sent, and
+        of required ones in place of others that the contract lists too.
+        """
+        if answer.status not in INVALID:
+            return {}
+        words = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
+        required = self.smallest(operation)
+        found = Body()
+        for name in sorted({*words} & own.keys() - {"id"}):
+            options = self.options(operation, name)
+            several = own[name] if isinstance(own[name], list) else [own[name]]
+            listed = [each for each in several if each in options]
+            if name not in sent:
+                found[name] = own[name]
+            elif listed and sent[name] == required.get(name) not in (listed, *listed):
+                found[name] = listed if isinstance(own[name], list) else own[name]
+        return found
 
     async def _ask(self, probe: Probe) -> Answer:
         """Send a probe to the target, and note what it has made."""
@@ -365,7 +364,9 @@ class Walk(Builder):
         parts = [probe.path, probe.query, probe.headers, probe.body, probe.credential]
         path, query, headers, body, token = self._roles.spelled(parts, party)
         if party == 0 and isinstance(body, dict):
-            body = self.run.demanded[probe.operation.id] | body
+            names = self.properties(probe.operation)
+            learned = self.run.learned[probe.operation.id].items()
+            body = {name: value for name, value in learned if name not in names} | body
         if body is not None:
             headers = {"Content-Type": JSON, **headers}
             body = body if isinstance(body, bytes) else orjson.dumps(body)
