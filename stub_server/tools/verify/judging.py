@@ -5,11 +5,11 @@ A value is compared if it follows from a request, a default, a state or an earli
 schema alone decides about others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...contract.document import JSON, Operation
+from ...contract.document import JSON, Document, Operation
 from ...contract.pointers import below, within
 from ...contract.source import fixture
 from ...core.clock import SECOND, iso
@@ -217,6 +217,7 @@ class Judge:
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
         document, operation, kind = self._run.document, probe.operation, it.kind
         member, inside = ".".join(it.at) or "the body", it.inside
+        shown = pointer_of(operation, "responses", status, "content", JSON, "schema")
         if kind == "filter" and probe.narrowed:  # it is not, to the journey's records
             name = next(iter(probe.query))
             where = queried(operation)[name][0]
@@ -224,16 +225,18 @@ class Judge:
         elif self._is_confirmed(probe, it):
             kind = probe.suspect
         elif it.writer:
-            where = within(document, body_of(it.writer), inside)[0]
+            holder = body_of(it.writer)
+            if inside[0] not in _settable(document, it.writer):
+                holder = within(document, shown, it.at[: -len(inside)])[0]
+            where = within(document, holder, inside)[0]
             if where.endswith("additionalProperties"):  # of a map, whose names are free
                 inside = inside[:1]
-                where = below(body_of(it.writer), "properties", *inside)
+                where = below(holder, "properties", *inside)
             probe = replace(probe, about=it.writer, pointer=where)
         else:
             kind = "value" if it.expected == _MATCHING else kind
             kind = "figures" if is_number(it.expected) else kind
-            root = pointer_of(operation, "responses", status, "content", JSON, "schema")
-            probe = replace(probe, about=operation, pointer=within(document, root, it.at)[0])
+            probe = replace(probe, about=operation, pointer=within(document, shown, it.at)[0])
         self._departed.setdefault(it.at, probe.about)
         got = self._run.showing.value(member, it.got)
         wanted = self._run.showing.value(member, it.expected)
@@ -351,13 +354,15 @@ class Judge:
             yield Difference(place, shown, target, "contradiction")
         # both requests took a while, the one of the first record and this one
         elif abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest:
-            yield Difference(place, shown, target)
+            is_old = place[-1] == "updatedAt" and theirs < wanted  # before the update
+            yield Difference(place, shown, target, "contradiction" if is_old else "value")
 
     def _attributed(self, it: Difference, inside: Steps, written: Sequence[Write]) -> Difference:
         """A difference inside a record: with the operation that has lost a value that was written,
         or as a contradiction where the target has answered the value with nothing written since.
         """
-        if it.writer or not written:
+        is_empty = it.expected is None and it.got in ("", [], {})  # another spelling of null
+        if it.writer or not written or is_empty:
             return it
         name, wanted, last = inside[0], folded(it.expected), written[0]
         for writer, body, _ in written:
@@ -368,9 +373,15 @@ class Judge:
                 if writer != last.operation:  # an update must leave alone what it does not have
                     writer = self._departed.get(it.at, last.operation)
                 return it._replace(kind="not-persisted", writer=writer, inside=inside)
-        settable = self._run.document.resolve(last.operation.body or {}).get("properties", ())
+        settable = _settable(self._run.document, last.operation)
         is_said = name in settable and last.answered.get(name, _MISSING) == it.expected
         return it._replace(kind="contradiction") if is_said and it.kind == "default" else it
+
+
+def _settable(document: Document, operation: Operation) -> Collection[str]:
+    """The members that a request may have."""
+    members: Body = document.resolve(operation.body or {}).get("properties", {})
+    return members.keys()
 
 
 def _named(answer: Answer) -> str:

@@ -129,7 +129,8 @@ class Report:
         causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         everywhere = {kind for kind in CLASSES if self._is_everywhere(kind, findings)}
         for each in findings:
-            cause = EVERYWHERE if each.kind in everywhere else self._cause(each)
+            is_assumed = each.kind in everywhere and self._basis(each) == "assumed"
+            cause = EVERYWHERE if is_assumed else self._cause(each)
             causes[each.kind, cause].append(each)
         found = [self._divergence(cause, merged) for (_, cause), merged in causes.items()]
         return sorted(found, key=_rank)
