@@ -46,7 +46,7 @@ async def remembers(walk: Walk, resource: Resource) -> None:
     """What the parents of a record count, what the list has of it, and what is left of it when it
     was deleted.
     """
-    if walk.is_lasting:  # the list was compared when they were made
+    if walk.is_lasting and resource.update is None:  # the list was compared when they were made
         return
     create = resource.create
     delete = resource.delete
