@@ -188,7 +188,7 @@ async def member_renamed(request: Request, ask: Ask) -> Answer:
     return await _shown(request, ask, "/v2/customers", change)
 
 
-@mutant("value", "createCustomer", "getCustomer", "listCustomers", "updateCustomer")
+@mutant("contradiction value", "createCustomer", "getCustomer", "listCustomers", "updateCustomer")
 async def change_not_dated(request: Request, ask: Ask) -> Answer:
     """The `updatedAt` of a customer stays what it was when the customer was made."""
 

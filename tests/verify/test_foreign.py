@@ -3,6 +3,7 @@ not accused.
 """
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 from urllib.parse import unquote
 
@@ -172,6 +173,46 @@ def test_what_a_list_shows_otherwise_than_the_creation_has_answered_is_certain()
     act = answering("listApiKeys", lambda _, answer: rewritten(answer, dated))
     found = divergences(act, only=("createApiKey", "listApiKeys"))
     assert [("contradiction", ["listApiKeys"])] == named(found)
+
+
+async def stale(request: Request, ask: Ask) -> Answer:
+    """Lists are answered from a cache that an update does not empty."""
+    if request.method == "POST":
+        KEPT.clear()
+    if not is_for(request, "listCustomers"):
+        return await ask(request)
+    return KEPT.setdefault(request.query, await ask(request))
+
+
+KEPT = dict[str, Answer]()
+WITHOUT = answering(
+    "updateProjectStatus",
+    lambda _, it: rewritten(it, lambda each: each | {"metadata": {}} if "type" in each else each),
+)
+PAID = answering(
+    "createPixOrder", lambda _, it: it._replace(status=200) if it.status == 201 else it
+)
+
+
+@pytest.mark.parametrize(
+    ("act", "operation", "kind"),
+    [
+        (
+            taking(
+                "updateProject", lambda it: it | {"description": escape(str(it.get("description")))}
+            ),
+            "updateProject",
+            "not-persisted",
+        ),
+        (WITHOUT, "updateProjectStatus", "not-persisted"),
+        (PAID, "createPixOrder", "wrong-status"),
+        (stale, "updateCustomer", "not-persisted"),
+    ],
+    ids=["escaped", "lost by a move", "status", "stale"],
+)
+def test_what_departs_from_the_source_is_certain(act: Act, operation: str, kind: str) -> None:
+    found = divergences(act, only=(operation,))[0]
+    assert ("documented", kind, [operation]) == (found.basis, found.kind, found.operations)
 
 
 def test_a_secret_that_is_shown_in_another_place_is_no_leak() -> None:
