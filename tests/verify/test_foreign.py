@@ -633,16 +633,6 @@ def test_a_state_that_is_shown_otherwise_is_no_move() -> None:
     assert "lifecycle" not in kinds_of(found)
 
 
-def test_a_key_of_another_project_may_read_what_belongs_to_none() -> None:
-    def forbids(request: Request, answer: Answer) -> Answer:
-        is_key = "Bearer sk_" in dict(request.headers).get("authorization", "")
-        return refused(403, "No.", code="insufficient_scope") if is_key else answer
-
-    act = answering("getMerchantByPublicKey", forbids)
-    found = divergences(act, only=("getMerchantByPublicKey",))
-    assert "scope" not in kinds_of(found)
-
-
 def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
     async def act(request: Request, ask: Ask) -> Answer:
         body = json_of(request)

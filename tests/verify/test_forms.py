@@ -148,26 +148,18 @@ def test_junit_has_a_case_for_each_operation_and_group() -> None:
 
 
 def test_sarif_points_into_the_contract() -> None:
-    run = as_sarif(
-        finding(), finding("schema", "listOrders", "#/components/schemas/Nobody"), *of_every_class()
-    )
+    run = as_sarif(finding("schema", "listOrders", "#/components/schemas/Nobody"))
+    [result] = run["results"]
     rules = run["tool"]["driver"]["rules"]
     assert list(CLASSES) == [rule["id"] for rule in rules]
-    for result in run["results"]:
-        assert result["ruleId"] == rules[result["ruleIndex"]]["id"]
-        [place] = result["locations"]
-        file = OPENAPI.parent / place["physicalLocation"]["artifactLocation"]["uri"]
-        assert (
-            0
-            < place["physicalLocation"]["region"]["startLine"]
-            <= len(file.read_text().splitlines())
-        )
-        is_certain = CLASSES[result["ruleId"]].get("certain", False)
-        is_error = is_certain or result["properties"]["basis"] == "documented"
-        assert ("error" if is_error else "warning") == result["level"]
-    assert len(run["results"]) == len(
-        {result["partialFingerprints"].popitem() for result in run["results"]}
-    )
+    assert result["ruleId"] == rules[result["ruleIndex"]]["id"] == "schema"
+    place = result["locations"][0]["physicalLocation"]
+    lines = (OPENAPI.parent / place["artifactLocation"]["uri"]).read_text().splitlines()
+    assert 0 < place["region"]["startLine"] <= len(lines)
+    for each in as_sarif(*of_every_class())["results"]:
+        is_certain = CLASSES[each["ruleId"]].get("certain", False)
+        is_error = is_certain or each["properties"]["basis"] == "documented"
+        assert ("error" if is_error else "warning") == each["level"]
 
 
 @pytest.mark.parametrize(

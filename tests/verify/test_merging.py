@@ -82,15 +82,6 @@ def test_the_basis_is_that_of_the_nearest_place(operation: str, pointer: str, ba
     assert basis == found.basis
 
 
-def test_what_bodies_are_not_checked_for_is_one_by_the_kind_of_check() -> None:
-    members = ("name", "email", "document")
-    found = [
-        finding("laxer", pointer=NAME.replace("name", member), tries="null") for member in members
-    ]
-    [one] = divergences(found)
-    assert 3 == len(one.findings)
-
-
 def test_every_member_that_may_be_left_out_is_named() -> None:
     found = [
         finding("incomplete", name, place=place, tries="left out")

@@ -69,14 +69,6 @@ def test_our_own_server_does_not_depart_from_what_is_read_whoever_asks() -> None
 
 
 @pytest.mark.turn
-def test_a_mutant_is_found_and_named() -> None:
-    mutant = every()["drops createCustomer metadata"]
-    with backend(mutants=[mutant.name]) as url:
-        outcome = verify(url, "--only", "createCustomer")
-    assert [] == missed(outcome, [mutant], beside=1), outcome.output
-
-
-@pytest.mark.turn
 def test_a_change_that_is_not_dated_is_named() -> None:
     """The answers take a moment, so that records are older than the tolerance."""
     mutant = every()["change-not-dated"]
@@ -124,18 +116,6 @@ def test_a_filter_that_tells_case_apart_is_no_departure() -> None:
             api.post(f"/v2/webhooks/{hook['webhook']['id']}/test", json={}).raise_for_status()
         outcome = verify(url, "--only", "listWebhookLogs", writes=False)
     assert [] == outcome.divergences, outcome.output
-
-
-@pytest.mark.night
-def test_a_clock_that_stands_still_is_no_departure() -> None:
-    with backend(*LIKE_A_PROXY) as url:
-        frozen = httpx2.patch(
-            f"{url}/_sandbox/clock", json={"frozen": True}, timeout=30, verify=NO_TLS
-        )
-        assert frozen.json()["frozen"] is True
-        outcome = verify(url)
-    assert [] == departed(outcome), outcome.output
-    assert "All records have the same `createdAt`: instants were not compared." in outcome.output
 
 
 def test_the_docs_show_what_is_said_of_a_backend_that_ignores_a_filter() -> None:

@@ -35,8 +35,8 @@ class _Departure(NamedTuple):
 
     kind: str
     pointer: str
-    title: str
-    wanted: str
+    title: str = ""
+    wanted: str = "an answer of the contract"
     got: Got | None = None
 
 
@@ -76,17 +76,17 @@ class Conformity:
 
     def _departures(self, exchange: Exchange, operation: Operation | None) -> Iterator[_Departure]:
         (method, path, *_), answer = exchange
-        status, at, wanted = answer.status, "#/paths", "an answer of the contract"
+        status, at = answer.status, "#/paths"
         response: Response | None = None
         if operation is not None:
             at, response = pointer_of(operation), operation.responses.get(status)
         if status == 0:
-            yield _Departure("transport", at, "", wanted)
+            yield _Departure("transport", at)
         elif operation is not None and self._is_missing(exchange):
             title = " without an error of the contract: the operation does not exist"
-            yield _Departure("missing-operation", at, title, wanted)
+            yield _Departure("missing-operation", at, title)
         elif status >= 500 and response is None:
-            yield _Departure("server-error", at, "", wanted)
+            yield _Departure("server-error", at)
         elif operation is None:
             is_judged = method not in _UNJUDGED and status not in _ABSENT
             if is_judged and path.split("/")[1] in self._beginnings:
@@ -111,12 +111,11 @@ class Conformity:
             yield _Departure("error-code", below(at, "x-codes"), title, wanted)
             body = {**body, "code": codes[0]}
         media = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-        sent = (media or "a body") if answer.body else "no body"
+        sent, due = (media or "a body") if answer.body else "no body", response.media or ["no body"]
         if sent == JSON and body is None:
             sent = "broken JSON"
-        if sent not in (response.media or ("no body",)):
-            wanted = " or ".join(response.media) or "no body"
-            where = below(at, "content") if response.media else at
+        if sent not in due:
+            wanted, where = " or ".join(due), below(at, "content")
             yield _Departure("schema", where, f" with {sent}, not {wanted}", wanted)
         elif sent == JSON:
             yield from self._content(below(at, "content", JSON, "schema"), body)

@@ -1,6 +1,5 @@
 """A request and its answer, as they were on the wire."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -37,12 +36,9 @@ class Answer(NamedTuple):
         return 200 <= self.status < 300
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, by its name in any case."""
-        return next(self.headers_named(name), None)
-
-    def headers_named(self, name: str) -> Iterator[str]:
-        """All values of a header."""
-        return (value for key, value in self.headers if key.lower() == name.lower())
+        """The values of a header, joined by commas, by its name in any case."""
+        values = [value for key, value in self.headers if key.lower() == name.lower()]
+        return ",".join(values) if values else None
 
     def json(self) -> Any:
         """The body as JSON; None where it is not JSON."""

@@ -140,10 +140,6 @@ class Judge:
         about, pointer = probe.about, probe.pointer
         if kind in ("wrong-status", "error-code"):
             pointer = pointer_of(about, "responses")
-        elif kind == "demanded":
-            pointer = body_of(about)
-        elif kind == "lifecycle":  # which request has found it says no more
-            pointer = pointer_of(about)
         place, _, tries = probe.learns.rpartition(": ")
         title = f"{about.id} · {title}."
         return Finding(kind, pointer, title, expected, got, about.id, place, tries)
@@ -151,9 +147,12 @@ class Judge:
     # -- the status
 
     def _status(self, probe: Probe, target: Answer, twin: Answer) -> Iterator[Finding]:
-        is_as_due = probe.expects and target.is_success is twin.is_success
-        if is_as_due or self._is_harmless(probe, target, twin):
+        if probe.expects and target.is_success is twin.is_success:
             return
+        is_of_others = probe.credential == self._run.options.other or not probe.suspect
+        is_empty = target.is_success and is_list(probe.operation) and not entries_of(target.json())
+        if is_empty and is_of_others and probe.credential != GIVEN:
+            return  # it shows nothing of what belongs to others
         kind = self._kind(probe, target, twin)
         if kind == "read-only":
             written = probe.body[probe.pointer.rpartition("/")[2]]
@@ -182,17 +181,6 @@ class Judge:
         else:
             other = "rule" if twin.status == 409 else "laxer"
         return suspect or self._kinds.get(str(code_of(refusal.json())), other)
-
-    def _is_harmless(self, probe: Probe, target: Answer, twin: Answer) -> bool:
-        """Whether another credential than the caller's is refused what the contract shows to it, or
-        is shown an empty list of what belongs to others.
-        """
-        if probe.credential in (GIVEN, NONE):
-            return False
-        is_of_others = probe.credential == self._run.options.other or not probe.suspect
-        if target.is_success and is_of_others and is_list(probe.operation):
-            return not entries_of(target.json())
-        return twin.is_success and target.status == 403
 
     # -- the values
 

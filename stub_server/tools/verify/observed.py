@@ -172,7 +172,7 @@ def readable(exchange: Exchange) -> Exchange | str:
     A coding within another may take hours for no byte at all.
     """
     request, answer = exchange
-    named = ",".join(answer.headers_named("content-encoding")).lower()
+    named = (answer.header("content-encoding") or "").lower()
     large = f"a body of more than {JUDGED // 1024**2} MB"
     unknown = f"a body encoded as {named}"[:80]
     if max(len(request.body), len(answer.body)) > JUDGED:

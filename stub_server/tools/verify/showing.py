@@ -131,7 +131,7 @@ class Showing:
             # what makes the records that others need must be accepted too
             group=group if group in GROUPS else "accepts",
             got=got,
-            request=Shown(*map(clean, self._shown(request, operation))),
+            request=self._shown(request, operation),
             target=said,
         )
 
@@ -141,7 +141,7 @@ class Showing:
         text = answer.body.decode("utf-8", "replace")
         if not self._values and answer.status:  # without an answer, the body is our own text
             text = code_of(answer.json()) or ""
-        return Said(answer.status, cut(self._redactor.text(text, self._own(request))))
+        return Said(answer.status, cut(text))
 
     def value(self, name: str, value: Any) -> str:
         """A part of a body as a report shows it, or its type. Secrets are known by their names."""
