@@ -22,7 +22,7 @@ from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
 from .journeys.keys import expires, limited, loses
 from .journeys.moving import transitions
-from .journeys.records import isolated, remembers, stays, unique
+from .journeys.records import isolated, remembers, unique
 from .journeys.refusing import refuses
 from .learned import Run
 from .options import Options
@@ -168,7 +168,7 @@ class Runner(Run):
 
 def _of_kind(walk: Walk, kind: Resource) -> Iterator[Journey]:
     """The journeys over records of a kind."""
-    for journey in (unique, remembers, stays, isolated):
+    for journey in (unique, remembers, isolated):
         yield partial(journey, walk, kind)
     yield from transitions(walk, kind)
     # last: the backend alone counts this use of a key
