@@ -5,7 +5,6 @@ import signal
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
 
@@ -135,9 +134,7 @@ class Runner(Run):
 
     def walk(self, name: str, *, is_lasting: bool = False) -> Walk:
         """A chain of journeys that is yet to be walked."""
-        # by any clock that a target may have
-        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
-        variants = Variants(self._mender, later, self.tag, f"{self.options.seed}/{name}")
+        variants = Variants(self._mender, self.tag, f"{self.options.seed}/{name}")
         return Walk(self, variants, is_lasting=is_lasting)
 
     def _chains(self) -> Iterator[tuple[Walk, list[Journey]]]:
