@@ -83,6 +83,11 @@ def taking(operation: str, change: Callable[[Json], Json]) -> Act:
     return act
 
 
+def without(body: Json, name: str) -> Json:
+    """A body without a member."""
+    return {each: value for each, value in body.items() if each != name}
+
+
 def opening(code: str, operation: str, *credentials: str) -> Act:
     """A backend that opens an operation where it should refuse with a code: to all credentials, or
     to some.
@@ -102,6 +107,19 @@ def refused(status: int, message: str, **more: Any) -> Answer:
     """A refusal in the backend's own words."""
     said = {"error": True, "message": message, "code": "no"} | more
     return Answer(status, _OF_JSON, orjson.dumps(said))
+
+
+def refusing(operation: str, is_wrong: Callable[[Json], bool], *details: str) -> Act:
+    """A backend that refuses some bodies of an operation."""
+
+    async def act(request: Request, ask: Ask) -> Answer:
+        body = json_of(request)
+        is_sent = is_for(request, operation) and isinstance(body, dict)
+        if is_sent and is_wrong(body):
+            return refused(422, "Invalid.", details=details)
+        return await ask(request)
+
+    return act
 
 
 async def without_codes(request: Request, ask: Ask) -> Answer:
@@ -371,7 +389,7 @@ def test_records_that_could_only_be_archived_are_counted() -> None:
 
 def test_a_text_that_an_update_cannot_empty_is_named() -> None:
     def kept(body: Json) -> Json:
-        return {name: value for name, value in body.items() if name != "description" or value}
+        return body if body.get("description") else without(body, "description")
 
     found = divergences(taking("updateProject", kept), only=("updateProject",))
     assert [("not-persisted", "documented")] == [(each.kind, each.basis) for each in found]
@@ -379,60 +397,44 @@ def test_a_text_that_an_update_cannot_empty_is_named() -> None:
 
 
 def test_a_member_that_a_creation_demands_is_learned_and_what_it_blocks_is_checked() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        is_plan = request.path.startswith("/v2/plans") and isinstance(body, dict)
-        if is_plan and is_for(request, "createPlan"):
-            if "price" not in body:
-                return refused(422, "Invalid.", details=[{"field": "price", "is": "required"}])
-            body.pop("price")
-        if is_plan and request.method == "PUT":
-            body.pop("metadata", None)
-        answer = await ask(with_json(request, body) if is_plan else request)
-        return rewritten(answer, priced) if answer.status < 300 else answer
-
     def priced(it: Json) -> Json:
         return it | {"price": 49.9} if "trial_period_days" in it and "id" in it else it
 
-    opens = opening("project_not_allowed", "createPlan")
-    found = divergences(act, opens, only=("createPlan", "updatePlan"))
-    said = "createPlan · demands price, which the contract does not: verify sent 49.9 from then on"
-    assert said in [each.title for each in found]
+    acts = (
+        refusing("createPlan", lambda it: "price" not in it, "price is required"),
+        taking("createPlan", lambda it: without(it, "price")),
+        taking("updatePlan", lambda it: without(it, "metadata")),
+        showing(priced, "/v2/plans"),
+        opening("project_not_allowed", "createPlan"),
+    )
+    found = divergences(*acts, only=("createPlan", "updatePlan"))
+    said = "demands price, which the contract does not: verify sent 49.9 from then on"
+    assert f"createPlan · {said}" in [each.title for each in found]
     assert ("not-persisted", ["updatePlan"]) in named(found)
     assert ("scope", ["createPlan"]) in named(found)
 
 
 def test_an_optional_member_that_a_creation_demands_is_sent_and_what_it_makes_is_checked() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if not is_for(request, "createPixOrder") or not isinstance(body, dict):
-            return await ask(request)
-        if "paymentMethod" not in body:
-            return refused(422, "Invalid.", details=["paymentMethod is required"])
+    def loses(body: Json) -> Json:
         if isinstance(body.get("customer"), dict):
             body["customer"].pop("phones", None)
-        return await ask(with_json(request, body))
+        return body
 
-    only = ("createPixOrder",)
-    found = of_run(watched(act, write=True, charges=True, only=only).run, (), 0).divergences
+    name = "createPixOrder"
+    demands = refusing(name, lambda it: "paymentMethod" not in it, "paymentMethod is required")
+    run = watched(demands, taking(name, loses), write=True, charges=True, only=(name,)).run
+    found = of_run(run, (), 0).divergences
     said = 'demands paymentMethod, which the contract does not: verify sent "pix" from then on'
-    assert f"createPixOrder · {said}" in [each.title for each in found]
-    assert ("not-persisted", ["createPixOrder"]) == named(found)[0]
+    assert f"{name} · {said}" in [each.title for each in found]
+    assert ("not-persisted", [name]) == named(found)[0]
 
 
 def test_a_member_that_the_request_has_in_the_contract_is_not_demanded() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        is_create = is_for(request, "createProject") and isinstance(body, dict)
-        if is_create and body.get("logo_url", "") is None:
-            return refused(422, "Invalid.", details=[{"field": "logo_url", "is": "null"}])
-        answer = await ask(request)
-        return rewritten(answer, shown) if answer.status < 300 else answer
-
     def shown(it: Json) -> Json:
         return it | {"logo_url": "https://example.com/a.png"} if "creatorId" in it else it
 
-    kinds = kinds_of(divergences(act, only=("createProject",)))
+    refuses = refusing("createProject", lambda it: it.get("logo_url", "") is None, "logo_url: null")
+    kinds = kinds_of(divergences(refuses, showing(shown), only=("createProject",)))
     assert "stricter" in kinds
     assert "demanded" not in kinds
 
@@ -530,21 +532,14 @@ def test_a_record_that_a_later_one_changes_is_named() -> None:
 
 
 def test_a_listed_value_that_the_backend_lacks_is_replaced_by_one_that_its_records_have() -> None:
-    def event(it: Json) -> Json:
-        return it | {"events": ["order.paid"]} if "events" in it else it
+    paid = ["order.paid"]
 
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        is_create = is_for(request, "createWebhook") and isinstance(body, dict)
-        if is_create and body.get("events", ["order.paid"]) != ["order.paid"]:
-            said = {"message": "Invalid.", "details": [{"field": "events", "is": "unknown"}]}
-            return Answer(422, _OF_JSON, orjson.dumps(said))
-        answer = await ask(request)
-        is_list = is_for(request, "listWebhooks") and answer.status == 200
-        return rewritten(answer, event) if is_list else answer
+    def event(_: Request, answer: Answer) -> Answer:
+        return rewritten(answer, lambda it: it | {"events": paid} if "events" in it else it)
 
-    report = of_run(watched(act, write=True, only=("getWebhook",)).run, (), 0)
-    assert "refused-creation" not in kinds_of(report.divergences)
+    refuses = refusing("createWebhook", lambda it: it.get("events", paid) != paid, "events")
+    found = divergences(refuses, answering("listWebhooks", event), only=("getWebhook",))
+    assert "refused-creation" not in kinds_of(found)
 
 
 def test_what_a_list_refuses_is_not_in_a_wrong_order_too() -> None:
@@ -634,15 +629,9 @@ def test_a_state_that_is_shown_otherwise_is_no_move() -> None:
 
 
 def test_a_body_that_is_refused_in_any_state_is_not_told_of_one() -> None:
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        is_update = is_for(request, "updatePlan") and isinstance(body, dict)
-        if is_update and body and body.keys() <= example.keys():
-            return Answer(422, _OF_JSON, b'{"message": "Send something else too."}')
-        return await ask(request)
-
     (example, *_) = document().examples(document().operations["updatePlan"].raw["requestBody"])
-    found = divergences(act, only=("updatePlan",))
+    refuses = refusing("updatePlan", lambda it: bool(it) and it.keys() <= example.keys())
+    found = divergences(refuses, only=("updatePlan",))
     assert "stricter" in kinds_of(found)
     assert [] == [each.title for each in found if " while " in each.title]
 

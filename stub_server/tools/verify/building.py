@@ -82,18 +82,14 @@ class Builder:
 
     def properties(self, operation: Operation) -> Any:
         """The schemas of the members of a body, by their names."""
-        schema = self.document.resolve(operation.body or {})
-        return schema.get("properties", {})
+        return self.document.resolve(operation.body or {}).get("properties", {})
 
     def options(self, operation: Operation | None, name: str) -> list[Any]:
         """The values that the contract lists for a member of a body, or for its entries; none
         without an operation.
         """
-        if operation is None:
-            return []
-        node = self.document.resolve(self.properties(operation).get(name, {}))
-        if node.get("type") == "boolean":
-            return [True, False]
+        members = self.properties(operation) if operation else {}
+        node = self.document.resolve(members.get(name, {}))
         return self.variants.options(self.document.resolve(node.get("items", node)))
 
     # -- bodies
@@ -125,8 +121,8 @@ class Builder:
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: it is active, but for what is sent."""
         small = self.smallest(operation)
-        for name, inner in self.properties(operation).items():
-            if "active" in self.document.resolve(inner).get("enum", ()):
+        for name in self.properties(operation):
+            if "active" in self.options(operation, name):
                 small[name] = "active"
             elif name == "is_active":
                 small[name] = False
@@ -165,9 +161,9 @@ class Builder:
         if not is_webhook or not isinstance(body, dict):
             return body
         if body.get("projectId", "") is None:
-            return {**body, "is_active": False}
+            return body | {"is_active": False}
         if operation.method == "POST" or body.get("is_active") is True:
-            return {"projectId": "{the project}", **body}
+            return {"projectId": "{the project}"} | body
         return body
 
     # -- requests

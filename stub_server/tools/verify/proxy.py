@@ -99,7 +99,7 @@ class Proxy:
                 answered = Answer(answer.status_code, texts_of(answer.headers.raw))
                 headers = _passed_on(answer.headers.raw)
                 start = {"type": "http.response.start", "status": answered.status}
-                await send({**start, "headers": headers})
+                await send(start | {"headers": headers})
                 async for piece in answer.aiter_raw():
                     _keep(said, piece)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -111,14 +111,11 @@ class Proxy:
         path = scope["raw_path"].decode("latin-1")
         query = scope["query_string"].decode("latin-1")
         asked = Request(scope["method"], path, query, texts_of(scope["headers"]), bytes(sent))
-        seconds = perf_counter() - began
+        whole = answered._replace(body=bytes(said), seconds=perf_counter() - began)
+        self._passed(Exchange(asked, Answer(0, (), failure.encode()) if failure else whole))
         if not failure:
-            whole = answered._replace(body=bytes(said), seconds=seconds)
-            self._passed(Exchange(asked, whole))
             await send({"type": "http.response.body", "body": b""})
-            return
-        self._passed(Exchange(asked, Answer(0, (), failure.encode(), seconds)))
-        if not answered.status:
+        elif not answered.status:
             message = (
                 f"The backend did not answer: {failure}. Is it running, and is the address right?"
             )

@@ -5,7 +5,6 @@ import signal
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
 
@@ -22,7 +21,7 @@ from .exchange import Exchange, Request, bearer
 from .journeys.accepting import accepts
 from .journeys.keys import expires, limited, loses
 from .journeys.moving import transitions
-from .journeys.records import isolated, remembers, stays, unique
+from .journeys.records import isolated, remembers, unique
 from .journeys.refusing import refuses
 from .learned import Run
 from .options import Options
@@ -135,9 +134,7 @@ class Runner(Run):
 
     def walk(self, name: str, *, is_lasting: bool = False) -> Walk:
         """A chain of journeys that is yet to be walked."""
-        # by any clock that a target may have
-        later = f"{datetime.now(UTC).year + 5}-01-01T00:00:00.000Z"
-        variants = Variants(self._mender, later, self.tag, f"{self.options.seed}/{name}")
+        variants = Variants(self._mender, self.tag, f"{self.options.seed}/{name}")
         return Walk(self, variants, is_lasting=is_lasting)
 
     def _chains(self) -> Iterator[tuple[Walk, list[Journey]]]:
@@ -168,7 +165,7 @@ class Runner(Run):
 
 def _of_kind(walk: Walk, kind: Resource) -> Iterator[Journey]:
     """The journeys over records of a kind."""
-    for journey in (unique, remembers, stays, isolated):
+    for journey in (unique, remembers, isolated):
         yield partial(journey, walk, kind)
     yield from transitions(walk, kind)
     # last: the backend alone counts this use of a key

@@ -79,13 +79,12 @@ class Target:
 
         Raises Away if nothing is answered.
         """
-        answer = await self._patiently(request)
-        for _ in range(tries - 1):
+        for number in range(tries):
+            answer = await self._patiently(request)
+            self.repeated += number > 0 < answer.status
             if answer.status or answer.seconds > _TIMEOUT:
                 break
             await asyncio.sleep(_PAUSE)
-            answer = await self._patiently(request)
-            self.repeated += answer.status > 0
         self._lost = 0 if answer.status else self._lost + 1
         if self._lost > _MOST_LOST:
             raise Away(f"does not answer: {answer.body.decode()}")
@@ -98,9 +97,9 @@ class Target:
                 answer = await self._sent(request)
             if answer.status != 429:
                 return answer
+            self.limited += 1
             asked = retry_after(answer.header("retry-after"), wall_ms())
             pause = 1.0 if asked is None else asked / SECOND
-            self.limited += 1
             self._resumes = max(self._resumes, monotonic() + pause)
             if self._resumes > self.until:
                 raise Away(
@@ -176,15 +175,14 @@ async def rights_of(target: Target, operations: Sequence[Operation]) -> dict[str
             f"answers no operation in JSON ({said}): give the final address above /v2, as redirects"
             " are not followed"
         )
-    asked = [(each, answer.status) for each, answer in zip(operations, answers, strict=True)]
     statuses: dict[str | None, set[int]] = defaultdict(set)  # by scheme, and by scope
-    for operation, status in asked:
+    for operation, answer in zip(operations, answers, strict=True):
         for name in (operation.scheme, *operation.scopes):
-            statuses[name].add(status)
+            statuses[name].add(answer.status)
     closed = {}
-    for operation, status in asked:
+    for operation, answer in zip(operations, answers, strict=True):
         lacking = [name for name in sorted(operation.scopes) if statuses[name] == {403}]
-        if operation.scheme == "jwt" and status in (401, 403):
+        if operation.scheme == "jwt" and answer.status in (401, 403):
             closed[operation.id] = "needs a JWT, and the credential is a key"
         elif operation.scheme == "bearer" and statuses["bearer"] == {401}:
             closed[operation.id] = (

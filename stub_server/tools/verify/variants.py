@@ -29,6 +29,7 @@ _TEXTS: dict[str, list[str]] = fixture("verify.yaml")["texts"]
 _SIGNS = 'João & "Conceição" <Cia>'
 _BOUNDS = ("minLength", "minItems", "minimum", "maxLength", "maxItems", "maximum")
 _LONGEST = 20_000
+_LATER = "2037-01-01T00:00:00.000Z"  # by any clock that a target may have
 _SOME_ID = "00000000-0000-4000-8000-000000000000"
 _DEEPEST = 3
 BOUND = ("type", "document_type", "name", "sku", "url")
@@ -60,12 +61,9 @@ class Variants:
     schemas of the contract.
     """
 
-    def __init__(self, mender: Mender, now: str, run: str, seed: str) -> None:
-        """`now` is an instant (RFC 3339) for members that need one.
-
-        `run` differs from run to run, so that runs with one seed do not collide.
-        """
-        self._mender, self._resolve, self._now = mender, mender.resolve, now
+    def __init__(self, mender: Mender, run: str, seed: str) -> None:
+        """`run` differs from run to run, so that runs with one seed do not collide."""
+        self._mender, self._resolve = mender, mender.resolve
         self._random, self._run = Random(f"{run}/{seed}"), run
         self._singles = count(self._random.randrange(len(_LETTERS)))
         self.begin_anew()
@@ -192,7 +190,7 @@ class Variants:
         if form == "uuid":
             yield Variant(UNKNOWN_ID, "an id that does not exist", suspect="reference")
         if form == "date-time":
-            yield Variant(self._now.replace("Z", "-03:00"), "an instant with an offset")
+            yield Variant(_LATER.replace("Z", "-03:00"), "an instant with an offset")
         if form:
             yield Variant("verify", f"not a valid {form}", "format")
         if "pattern" in node:
@@ -304,7 +302,7 @@ class Variants:
                 yield {f"verify_{self.text(4)}": self.text(8)}
             case "string" if "enum" not in node:
                 yield from _TEXTS.get(name, ())
-                later = self._now.replace("-01-", "-06-")
+                later = _LATER.replace("-01-", "-06-")
                 yield from (self.value(name), NOWHERE + self.text(12), self.text(12), later)
 
 

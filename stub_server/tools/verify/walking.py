@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
-from math import inf
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -50,7 +49,7 @@ from .variants import Variants
 
 Journey = Callable[[], Coroutine[Any, Any, None]]
 """Sends probes in order."""
-_PAUSES = (0.1, 0.3, 0.6, 1.0, inf)  # seconds before a read is repeated; the last ends it
+_PAUSE = 0.4  # seconds before a read is repeated
 _SETTLING = ("not-persisted", "not-deleted", "figures", "filter", "value", "default", "stricter")
 """Classes that a read may find only because a change does not show yet."""
 _FULL = {*fixture("verify.yaml")["full"]}
@@ -222,26 +221,25 @@ class Walk(Builder):
             return None
         # what a test has sent changes while it is read
         is_create = operation in resource.creates and "{" not in operation.path
+        is_move = probe.suspect == "lifecycle"
         role = probe.makes if is_create else [*roles_in(probe.path), ""][-1]
-        group = "persists"
-        suspect = "not-persisted"
+        suspect = "lifecycle" if is_move else "not-persisted"
         if operation == resource.delete:
             suspect = "not-deleted"
-        elif probe.suspect == "lifecycle":
-            group = probe.group
-            suspect = "lifecycle"
-        elif not is_create and operation != resource.update:
+        elif not (is_create or is_move or operation == resource.update):
             return None
-        if not role:
-            return None
-        return self.probe(
-            resource.read,
-            group,
-            f"a read after {operation.id}",
-            pointer_of(operation),
-            path=resource.at(placeholder(role)),
-            suspect=suspect,
-            about=operation,
+        return (
+            self.probe(
+                resource.read,
+                probe.group if suspect == "lifecycle" else "persists",
+                f"a read after {operation.id}",
+                path=resource.at(placeholder(role)),
+                pointer=pointer_of(operation),
+                suspect=suspect,
+                about=operation,
+            )
+            if role
+            else None
         )
 
     async def _probe(self, probe: Probe) -> Seen:
@@ -253,11 +251,11 @@ class Walk(Builder):
         probe, answer = await self._mended(probe, answer)
         self._judge.sent([probe.body, probe.query])
         operation = probe.operation
+        began = monotonic()
         twin = Answer(probe.expects)
-        took = answer.seconds - monotonic()
         if not probe.expects:
             twin = await self._fork.send(self._request(probe, 1))
-        took += monotonic()
+        took = answer.seconds + monotonic() - began
         if {code_of(answer.json()), code_of(twin.json())} & _FULL:  # one has made more
             raise Departed
         if twin.is_success and answer.is_success and isinstance(probe.body, dict):
@@ -265,12 +263,11 @@ class Walk(Builder):
             body = self._roles.spelled(probe.body, 1)
             self._judge.wrote(str(record), Write(operation, body, record_of(answer.json())))
         until = monotonic() + self.run.options.settle
-        for pause in _PAUSES:
-            findings = self._judge.findings(*self._last, twin, took)
-            if monotonic() + pause > until or not self._may_settle(probe, findings):
-                break
-            await asyncio.sleep(pause)
+        findings = self._judge.findings(*self._last, twin, took)
+        while self._may_settle(probe, findings) and monotonic() < until:
+            await asyncio.sleep(_PAUSE)
             answer = await self._ask(probe)
+            findings = self._judge.findings(*self._last, twin, took)
         if probe.group != QUIET or answer.is_success:
             self.run.findings += findings
         if operation.method != "GET" and answer.status == 0:

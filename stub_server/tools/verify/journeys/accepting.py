@@ -7,7 +7,7 @@ from typing import Any
 from ....contract.document import JSON, Operation
 from ....contract.source import fixture
 from ....core.record import Body
-from ..catalogue import Resource, body_of, member_of, pointer_of
+from ..catalogue import body_of, member_of, pointer_of
 from ..probes import QUIET, Seen, placeholder
 from ..variants import BOUND, Variant, applied
 from ..walking import Walk
@@ -47,17 +47,13 @@ async def accepts(walk: Walk, operation: Operation) -> None:
 async def _members(walk: Walk, operation: Operation) -> None:
     """Write each member alone, and all together, always to another value."""
     made = walk.catalogue.made_by(operation)
-    changed = await _written(walk, operation)
-    group = "accepts"
+    changed = walk.changed_by(operation)
+    group = "persists" if changed else "accepts"
     full = Body()
-    stored = Body()
-    if changed is not None:
-        group = "persists"
+    if await _stored(walk, operation):
         await sleep(PAUSE)
     for name in walk.properties(operation):
-        if changed is not None:  # what is left out must stay
-            await _written(walk, operation)
-            stored = walk.present[changed.role]
+        stored = await _stored(walk, operation)  # what is left out must stay
         smallest = walk.smallest(operation)
         value = _another(walk, operation, name, stored)
         few = smallest | {name: value}
@@ -77,12 +73,13 @@ async def _members(walk: Walk, operation: Operation) -> None:
         await walk.write(operation, body, "an example of the contract", group=group)
 
 
-async def _written(walk: Walk, operation: Operation) -> Resource | None:
-    """The kind of record that an operation updates. There is one with every member."""
+async def _stored(walk: Walk, operation: Operation) -> Body:
+    """What was written to a record with every member that an operation updates; else nothing."""
     changed = walk.changed_by(operation)
-    if changed is not None:
-        await walk.ready(changed, **walk.body(changed.create))
-    return changed
+    if changed is None:
+        return {}
+    await walk.ready(changed, **walk.body(changed.create))
+    return walk.known(operation, walk.present[changed.role])
 
 
 def _another(walk: Walk, operation: Operation, name: str, stored: Body) -> Any:
@@ -132,7 +129,9 @@ async def _limits(walk: Walk, operation: Operation) -> None:
     """
     kind = walk.resource_of(operation)
     made = walk.catalogue.made_by(operation)
-    large = await _large(walk, operation)
+    stored = await _stored(walk, operation)
+    # an update may change an object in part
+    large = {name: value for name, value in stored.items() if isinstance(value, dict | list)}
     variants = walk.variants.of_body(
         operation.body or {}, body_of(operation), large | walk.body(operation)
     )
@@ -168,15 +167,6 @@ async def _limits(walk: Walk, operation: Operation) -> None:
     for media, raw, tries in _BROKEN:
         headers = {"Content-Type": media}
         await walk.ask(operation, "rejects", tries, content, body=raw, headers=headers)
-
-
-async def _large(walk: Walk, operation: Operation) -> Body:
-    """The objects and lists that a changed record has, and an update may change in part."""
-    changed = await _written(walk, operation)
-    if changed is None:
-        return {}
-    known = walk.known(operation, walk.present[changed.role])
-    return {name: value for name, value in known.items() if isinstance(value, dict | list)}
 
 
 async def _answered(walk: Walk, operation: Operation, large: Body) -> None:

@@ -52,7 +52,7 @@ async def loses(walk: Walk, keys: Resource) -> None:
 
 
 async def _made(walk: Walk, keys: Resource, **more: Any) -> float:
-    """Make a key with every scope. Returns when it was made, in seconds, or 0."""
+    """Make a key with every scope; when it was made, in seconds, or 0 if nothing says so."""
     seen = await walk.make(keys, scopes=walk.assignable(), **more)
     record = record_of(seen.target.json())
     return instant_of(record.get("createdAt", record.get("created_at"))) or 0.0

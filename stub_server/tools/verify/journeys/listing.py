@@ -5,7 +5,7 @@ whatever there is.
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
 from urllib.parse import quote
 
@@ -150,24 +150,22 @@ class _Listing:
         option = tried.value
         seen = await self.ask(tried.tries, "sort", {"sort": option}, tried.pointer)
         values = [folded(entry.get(option.removeprefix("-"))) for entry in seen.entries]
-        is_text = all(isinstance(value, str) for value in values)
-        if is_text and self.is_alone:
-            return  # how a target orders letters and accents of others is not in the contract
-        if not is_text and not all(map(is_number, values)):
-            return
-        if values != sorted(values, reverse=option.startswith("-")):
+        # how a target orders letters and accents of others is not in the contract
+        is_text = not self.is_alone and all(isinstance(value, str) for value in values)
+        has_order = is_text or all(map(is_number, values))
+        if has_order and values != sorted(values, reverse=option.startswith("-")):
             expected = f"entries in the order of {option}"
             self.walk.tell("sort", f"the list does not have {expected}", expected)
 
     async def _filtered(self, name: str, tried: Variant, every: list[Any]) -> bool:
         """Whether a value finds the entries of the list that match."""
         value = _text(tried.value)
-        shows = all(_matches(entry, name, value) is not None for entry in every)
+        match = [_matches(entry, name, value) for entry in every]
+        shows = None not in match
         seen = await self.ask(tried.tries, "filter", {name: value}, tried.pointer, shows=shows)
         if not seen.target.is_success or not shows:
             return seen.target.is_success and not seen.has_departed
-        lacking = {*_ids([entry for entry in every if _matches(entry, name, value)])}
-        lacking -= {*_ids(seen.entries)}
+        lacking = {*compress(_ids(every), match)} - {*_ids(seen.entries)}
         if any(_matches(entry, name, value) is False for entry in seen.entries):
             wrong = "an entry that does not match"
         # of others' entries one may be deleted meanwhile
@@ -198,10 +196,9 @@ def _matches(entry: Any, name: str, value: str) -> bool | None:
     own = entry.get(name)
     if not isinstance(own, (str, bool)) or value.startswith("{"):
         return None
-    shown = _text(own)
-    if shown.casefold() != value.casefold():
+    if _text(own).casefold() != value.casefold():
         return False
-    return True if shown == value else None
+    return _text(own) == value or None
 
 
 def _ids(entries: list[Any]) -> list[str]:
@@ -248,14 +245,13 @@ async def _read(walk: Walk, listing: Operation, resource: Resource, known: list[
     figures are read.
     """
     known = [each for each in known if not walk.variants.is_own(each)]
-    for found in sorted(known, key=_figures, reverse=True)[:_EACH]:
-        ident = str(found["id"])
+    for ident in _ids(sorted(known, key=_figures, reverse=True)[:_EACH]):
         for about in walk.reads_about(resource):
             path = walk.path(about, **{resource.key: quote(ident, safe="")})
             for _ in range(_TIMES):
                 listed = await walk.ask(listing, QUIET, "a list", query=_ALL, expects=200)
                 seen = await walk.ask(about, "accepts", LISTED, path=path, expects=200)
-                entries = {str(each["id"]): each for each in listed.entries}
+                entries = dict(zip(_ids(listed.entries), listed.entries, strict=True))
                 flaws = [*_contradictions(entries.get(ident, {}), seen, about, resource)]
                 if not flaws:
                     break

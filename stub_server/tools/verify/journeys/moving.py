@@ -9,8 +9,10 @@ from ..catalogue import Resource, pointer_of
 from ..probes import Departed, Seen
 from ..walking import Journey, Walk
 
-_Way = tuple[Operation, Any]
-"""A request by which a record may move: the operation and its body."""
+_Way = tuple[Operation | None, Any]
+"""A request by which a record may move: the operation, if there is one, and its body; None for the
+contract's example.
+"""
 
 
 def transitions(walk: Walk, resource: Resource) -> Iterator[Journey]:
@@ -20,17 +22,12 @@ def transitions(walk: Walk, resource: Resource) -> Iterator[Journey]:
     for state in walk.options(resource.update, resource.field):
         for way in _ways(walk, resource):
             yield partial(_while, walk, resource, resource, state, [way])
-    writes = _examples(*resource.creates, resource.update, resource.delete)
+    writes = [(each, None) for each in (*resource.creates, resource.update, resource.delete)]
     for holder in walk.needs(resource.create):
-        changes = _examples(holder.update, holder.delete)
+        changes = [(holder.update, None), (holder.delete, None)]
         yield partial(_while, walk, resource, holder, None, changes)
         for state in walk.options(holder.update, holder.field):
             yield partial(_while, walk, resource, holder, state, writes)
-
-
-def _examples(*operations: Operation | None) -> list[_Way]:
-    """Operations with the bodies of the contract's examples."""
-    return [(each, None) for each in operations if each]
 
 
 async def _while(
@@ -53,6 +50,8 @@ async def _while(
     if state is not None:
         when = f"from {state}" if is_own else f"while {holder.role} is {state}"
     for operation, body in ways:
+        if operation is None:
+            continue
         sent = "".join(f" {name}={value}" for name, value in (body or {}).items())
         await _move(walk, operation, f"{operation.id}{sent} {when}", body)
     if not is_own:  # in that state the holder is of no use to the next journey

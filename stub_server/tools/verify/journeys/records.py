@@ -4,7 +4,7 @@ from typing import Any
 
 from ....contract.document import Operation
 from ..catalogue import Resource, body_of, member_of, pointer_of
-from ..probes import FOREIGN, Seen, placeholder
+from ..probes import FOREIGN, Seen
 from ..walking import Walk
 from .listing import narrowing
 
@@ -43,8 +43,8 @@ async def unique(walk: Walk, resource: Resource) -> None:
 
 
 async def remembers(walk: Walk, resource: Resource) -> None:
-    """What the parents of a record count, what the list has of it, and what is left of it when it
-    was deleted.
+    """What the parents of a record count, what the list has of it, what is left of it when another
+    one has other texts in the same part, and what when it was deleted.
     """
     if walk.is_lasting and resource.update is None:  # the list was compared when they were made
         return
@@ -53,7 +53,13 @@ async def remembers(walk: Walk, resource: Resource) -> None:
     update = resource.update
     listing = resource.list
     query = {} if listing is None else narrowing(walk, listing, resource)
+    changed = {}
+    for name, part in walk.plain(create).items():
+        if isinstance(part, dict) and "name" in part:  # such as the customer of an order
+            changed[name] = part | {"name": walk.variants.text(12)}
     await walk.make(resource)
+    if changed:
+        await walk.make(resource, f"{resource.role} more", **changed)
 
     async def sent(asked: Operation, learns: str, suspect: str, **more: Any) -> Seen:
         return await walk.ask(asked, "persists", learns, suspect=suspect, **more)
@@ -73,6 +79,10 @@ async def remembers(walk: Walk, resource: Resource) -> None:
                 narrowed=True,
             )
 
+    if changed and resource.read is not None:
+        learns = f"a read after another {create.id}"
+        at = body_of(create)
+        await sent(resource.read, learns, "not-persisted", pointer=at, about=create)
     await shown(create, "created", "not-persisted")
     if walk.may(update):
         await sent(update, "an update", "not-persisted", body=walk.body(update))
@@ -86,31 +96,6 @@ async def remembers(walk: Walk, resource: Resource) -> None:
     if walk.may(update):
         await sent(update, "the deleted record", "not-deleted", body=walk.body(update))
     walk.present.pop(resource.role)
-
-
-async def stays(walk: Walk, resource: Resource) -> None:
-    """A record is as it was when another one is created with other texts in the same part, such as
-    an order for the same customer, who has another name by then.
-    """
-    create = resource.create
-    first = f"{resource.role} first"
-    changed = {}
-    for name, part in walk.plain(create).items():
-        if isinstance(part, dict) and "name" in part:
-            changed[name] = part | {"name": walk.variants.text(12)}
-    if not changed or resource.read is None:
-        return
-    await walk.make(resource, first)
-    await walk.make(resource, f"{resource.role} more", **changed)
-    await walk.ask(
-        resource.read,
-        "persists",
-        f"a read after another {create.id}",
-        body_of(create),
-        path=resource.at(placeholder(first)),
-        about=create,
-        suspect="not-persisted",
-    )
 
 
 async def isolated(walk: Walk, resource: Resource) -> None:
