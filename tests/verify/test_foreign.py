@@ -207,9 +207,7 @@ WITHOUT = answering(
     "updateProjectStatus",
     lambda _, it: rewritten(it, lambda each: each | {"metadata": {}} if "type" in each else each),
 )
-PAID = answering(
-    "createPixOrder", lambda _, it: it._replace(status=200) if it.status == 201 else it
-)
+MADE = answering("createApiKey", lambda _, it: it._replace(status=200) if it.status == 201 else it)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +221,7 @@ PAID = answering(
             "not-persisted",
         ),
         (WITHOUT, "updateProjectStatus", "not-persisted"),
-        (PAID, "createPixOrder", "wrong-status"),
+        (MADE, "createApiKey", "wrong-status"),
         (stale, "updateCustomer", "not-persisted"),
     ],
     ids=["escaped", "lost by a move", "status", "stale"],
