@@ -342,8 +342,9 @@ class Judge:
             yield Difference(place, shown, target, "contradiction")
         # both requests took a while, the one of the first record and this one
         elif abs(theirs - wanted) > _TOLERANCE + 2 * self._slowest:
-            is_old = place[-1] == "updatedAt" and theirs < wanted  # before the update
-            yield Difference(place, shown, target, "contradiction" if is_old else "value")
+            # an update is dated before it was made, or a creation after that
+            is_flawed = place[-1] == ("updatedAt" if theirs < wanted else "createdAt")
+            yield Difference(place, shown, target, "contradiction" if is_flawed else "value")
 
     def _attributed(self, it: Difference, inside: Steps, written: Sequence[Write]) -> Difference:
         """A difference inside a record: with the operation that has lost a value that was written,
