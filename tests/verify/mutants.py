@@ -26,7 +26,6 @@ from .backend import (
     with_header,
     with_json,
     without_effect,
-    without_query,
 )
 
 _UNSEEN = Path(__file__).with_name("unseen.yaml")
@@ -109,16 +108,6 @@ async def auth_ignored(request: Request, ask: Ask) -> Answer:
     return await ask(await as_owner(request, ask)) if answer.status == 401 else answer
 
 
-@mutant("scope", "createPlan")
-async def key_of_another_project_accepted(request: Request, ask: Ask) -> Answer:
-    """A key that is limited to another project creates plans."""
-    answer = await ask(request)
-    is_refused = _code(answer) == "project_not_allowed"
-    if is_refused and is_for(request, "createPlan"):
-        return await ask(await as_owner(request, ask))
-    return answer
-
-
 @mutant("not-persisted", "createProduct")
 async def create_not_kept(request: Request, ask: Ask) -> Answer:
     """A new product is gone at once."""
@@ -149,13 +138,6 @@ async def foreign_key_not_enforced(request: Request, ask: Ask) -> Answer:
     if not named[0].startswith("planIds"):
         return answer
     return await ask(with_json(request, json_of(request) | {"planIds": []}))
-
-
-@mutant("paging", "listPlans")
-async def pages_off_by_one(request: Request, ask: Ask) -> Answer:
-    """The second page of plans is the first one again."""
-    is_second = is_for(request, "listPlans") and "page=2" in request.query.split("&")
-    return await ask(without_query(request, "page", ("page", "1")) if is_second else request)
 
 
 @mutant("idempotency")

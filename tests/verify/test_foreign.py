@@ -174,6 +174,24 @@ def test_what_a_list_shows_otherwise_than_the_creation_has_answered_is_certain()
     assert [("contradiction", ["listApiKeys"])] == named(found)
 
 
+def test_a_change_that_is_dated_before_its_record_is_certain() -> None:
+    def local(it: Json) -> Json:
+        return it | {"updatedAt": "2020-01-01T00:00:00.000Z"} if "updatedAt" in it else it
+
+    found = divergences(showing(local, "/v2/plans"), only=("Plans",))
+    assert "contradiction" == found[0].kind
+
+
+def test_a_method_that_the_contract_lacks_is_tried_of_unknown_records_if_a_run_may_write() -> None:
+    async def patched(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        return answer._replace(status=200) if request.method == "PATCH" else answer
+
+    only = ("getApiInfo",)
+    assert ["undocumented-operation"] == kinds_of(divergences(patched, only=only))
+    assert [] == divergences(patched, only=only, write=False)
+
+
 def test_a_secret_that_is_shown_in_another_place_is_no_leak() -> None:
     def moved(_: Request, answer: Answer) -> Answer:
         body = json_of(answer) | {"signing_key": "whsec_1"}

@@ -223,8 +223,8 @@ class Judge:
             root = pointer_of(operation, "responses", status, "content", JSON, "schema")
             probe = replace(probe, about=operation, pointer=within(document, root, it.at)[0])
         self._departed.setdefault(it.at, probe.about)
-        got = self._run.showing.value(member, it.got)
-        wanted = self._run.showing.value(member, it.expected)
+        show = self._run.showing.value
+        got, wanted = show(member, it.got), show(member, it.expected)
         title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
         found = self._found(kind, probe, expected, title, Got(member, it.got))
@@ -238,8 +238,7 @@ class Judge:
             return difference.kind == "reference"
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
-        kinds = self._run.catalogue.resources.values()
-        states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
+        states = {each.field for each in self._run.document.lifecycles.values()}
         # else the state was written by its name
         return not difference.writer and not states.isdisjoint(difference.at[-1:])
 
