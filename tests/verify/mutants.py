@@ -4,7 +4,6 @@ in one way.
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,6 @@ from .backend import (
     rewritten,
     with_header,
     with_json,
-    without_effect,
 )
 
 _UNSEEN = Path(__file__).with_name("unseen.yaml")
@@ -118,15 +116,6 @@ async def create_not_kept(request: Request, ask: Ask) -> Answer:
     return answer
 
 
-@mutant("not-deleted", "deletePlan")
-async def delete_does_nothing(request: Request, ask: Ask) -> Answer:
-    """The plan is said to be deleted, and stays. What is refused is refused as ever."""
-    if not is_for(request, "deletePlan"):
-        return await ask(request)
-    refused = await ask(request._replace(path=f"/v2/plans/{_UNKNOWN}"))
-    return await without_effect(request, ask) if refused.status == 404 else refused
-
-
 @mutant("reference", "createProduct")
 async def foreign_key_not_enforced(request: Request, ask: Ask) -> Answer:
     """A new product may be unlocked by plans that do not exist."""
@@ -178,19 +167,6 @@ async def change_not_dated(request: Request, ask: Ask) -> Answer:
         return it | {"updatedAt": it["createdAt"]} if "updatedAt" in it else it
 
     return await _shown(request, ask, "/v2/customers", change)
-
-
-@mutant("value", "createOrder", "createPixOrder", "getOrder", "listOrders")
-async def expires_later(request: Request, ask: Ask) -> Answer:
-    """A PIX code may be paid for two minutes more."""
-
-    def change(it: dict[str, Any]) -> dict[str, Any]:
-        if it.get("expires_at") is None:
-            return it
-        later = datetime.fromisoformat(it["expires_at"]) + timedelta(minutes=2)
-        return it | {"expires_at": later.isoformat(timespec="milliseconds")}
-
-    return await _shown(request, ask, "/v2/orders", change)
 
 
 @mutant("wrong-status undocumented-status", "createWebhook")
