@@ -4,7 +4,6 @@ in one way.
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +24,6 @@ from .backend import (
     rewritten,
     with_header,
     with_json,
-    without_effect,
-    without_query,
 )
 
 _UNSEEN = Path(__file__).with_name("unseen.yaml")
@@ -109,16 +106,6 @@ async def auth_ignored(request: Request, ask: Ask) -> Answer:
     return await ask(await as_owner(request, ask)) if answer.status == 401 else answer
 
 
-@mutant("scope", "createPlan")
-async def key_of_another_project_accepted(request: Request, ask: Ask) -> Answer:
-    """A key that is limited to another project creates plans."""
-    answer = await ask(request)
-    is_refused = _code(answer) == "project_not_allowed"
-    if is_refused and is_for(request, "createPlan"):
-        return await ask(await as_owner(request, ask))
-    return answer
-
-
 @mutant("not-persisted", "createProduct")
 async def create_not_kept(request: Request, ask: Ask) -> Answer:
     """A new product is gone at once."""
@@ -127,15 +114,6 @@ async def create_not_kept(request: Request, ask: Ask) -> Answer:
         path = f"/v2/products/{json_of(answer)['product']['id']}"
         await ask(await as_owner(own("DELETE", path), ask))
     return answer
-
-
-@mutant("not-deleted", "deletePlan")
-async def delete_does_nothing(request: Request, ask: Ask) -> Answer:
-    """The plan is said to be deleted, and stays. What is refused is refused as ever."""
-    if not is_for(request, "deletePlan"):
-        return await ask(request)
-    refused = await ask(request._replace(path=f"/v2/plans/{_UNKNOWN}"))
-    return await without_effect(request, ask) if refused.status == 404 else refused
 
 
 @mutant("reference", "createProduct")
@@ -149,13 +127,6 @@ async def foreign_key_not_enforced(request: Request, ask: Ask) -> Answer:
     if not named[0].startswith("planIds"):
         return answer
     return await ask(with_json(request, json_of(request) | {"planIds": []}))
-
-
-@mutant("paging", "listPlans")
-async def pages_off_by_one(request: Request, ask: Ask) -> Answer:
-    """The second page of plans is the first one again."""
-    is_second = is_for(request, "listPlans") and "page=2" in request.query.split("&")
-    return await ask(without_query(request, "page", ("page", "1")) if is_second else request)
 
 
 @mutant("idempotency")
@@ -196,19 +167,6 @@ async def change_not_dated(request: Request, ask: Ask) -> Answer:
         return it | {"updatedAt": it["createdAt"]} if "updatedAt" in it else it
 
     return await _shown(request, ask, "/v2/customers", change)
-
-
-@mutant("value", "createOrder", "createPixOrder", "getOrder", "listOrders")
-async def expires_later(request: Request, ask: Ask) -> Answer:
-    """A PIX code may be paid for two minutes more."""
-
-    def change(it: dict[str, Any]) -> dict[str, Any]:
-        if it.get("expires_at") is None:
-            return it
-        later = datetime.fromisoformat(it["expires_at"]) + timedelta(minutes=2)
-        return it | {"expires_at": later.isoformat(timespec="milliseconds")}
-
-    return await _shown(request, ask, "/v2/orders", change)
 
 
 @mutant("wrong-status undocumented-status", "createWebhook")

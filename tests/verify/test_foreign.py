@@ -231,6 +231,24 @@ def test_what_departs_from_the_source_is_certain(act: Act, operation: str, kind:
     assert ("documented", kind, [operation]) == (found.basis, found.kind, found.operations)
 
 
+def test_a_change_that_is_dated_before_its_record_is_certain() -> None:
+    def local(it: Json) -> Json:
+        return it | {"updatedAt": "2020-01-01T00:00:00.000Z"} if "updatedAt" in it else it
+
+    found = divergences(showing(local, "/v2/plans"), only=("Plans",))
+    assert "contradiction" == found[0].kind
+
+
+def test_a_method_that_the_contract_lacks_is_tried_of_unknown_records_if_a_run_may_write() -> None:
+    async def patched(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        return answer._replace(status=200) if request.method == "PATCH" else answer
+
+    only = ("getApiInfo",)
+    assert ["undocumented-operation"] == kinds_of(divergences(patched, only=only))
+    assert [] == divergences(patched, only=only, write=False)
+
+
 def test_a_secret_that_is_shown_in_another_place_is_no_leak() -> None:
     def moved(_: Request, answer: Answer) -> Answer:
         body = json_of(answer) | {"signing_key": "whsec_1"}
@@ -312,21 +330,18 @@ def test_an_entry_that_is_kept_once_is_no_loss() -> None:
 
 
 def test_a_member_of_answers_that_an_update_writes_is_named_by_itself() -> None:
-    written: dict[str, str] = {}
+    def shown(request: Request, answer: Answer) -> Answer:
+        sent = json_of(request)
+        if answer.status != 200 or "creatorId" not in sent:
+            return answer
+        written = {"creatorId": sent["creatorId"]}
+        return rewritten(answer, lambda it: it | written if "creatorId" in it else it)
 
-    async def act(request: Request, ask: Ask) -> Answer:
-        body = json_of(request)
-        if is_for(request, "updateProject") and isinstance(body, dict) and "creatorId" in body:
-            written[request.path.rpartition("/")[2]] = body.pop("creatorId")
-            request = with_json(request, body)
-        answer = await ask(request)
-        return rewritten(answer, shown) if answer.status < 300 else answer
+    def known(body: Json) -> Json:
+        return {name: value for name, value in body.items() if name != "creatorId"}
 
-    def shown(it: Json) -> Json:
-        ident = str(it.get("id"))
-        return it | {"creatorId": written[ident]} if ident in written else it
-
-    (found,) = divergences(act, only=("updateProject",))
+    acts = answering("updateProject", shown), taking("updateProject", known)
+    (found,) = divergences(*acts, only=("updateProject",))
     assert ("read-only", "documented") == (found.kind, found.basis)
     assert found.title.startswith("updateProject · creatorId, which only answers have")
 

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
 
@@ -14,13 +13,8 @@ import httpx2
 import pytest
 import yaml
 
-from stub_server.tools.verify.exchange import Answer, Request
-from stub_server.tools.verify.outcome import of_run
-
 from ..support.forked import run
 from ..support.live import NO_TLS
-from ..support.make import Json
-from .backend import Ask, rewritten
 from .mutants import every
 from .runs import (
     CREDENTIALS,
@@ -34,7 +28,6 @@ from .runs import (
     missed,
     verify,
 )
-from .watched import watched
 
 pytestmark = pytest.mark.check
 WORKFLOW = ROOT / "docs" / "verify-workflow.yml"
@@ -76,34 +69,6 @@ def test_a_change_that_is_not_dated_is_named() -> None:
         outcome = verify(url, "--only", "updateCustomer", "--settle", "0")
     assert [] == missed(outcome, [mutant], beside=0), outcome.output
     assert "updateCustomer" in outcome.divergences[0]["operations"]
-
-
-def test_a_change_that_is_dated_before_its_record_is_certain() -> None:
-    def shifted(it: Json) -> Json:
-        if "updatedAt" not in it:
-            return it
-        local = datetime.fromisoformat(it["updatedAt"]) - timedelta(hours=3)
-        return it | {"updatedAt": local.strftime("%Y-%m-%dT%H:%M:%S.000Z")}
-
-    async def local(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        return rewritten(answer, shifted) if "/v2/plans" in request.path else answer
-
-    found = of_run(watched(local, write=True, only=("Plans",)).run, (), 0).divergences
-    assert "contradiction" == found[0].kind
-
-
-def test_a_method_that_the_contract_lacks_is_tried_of_unknown_records() -> None:
-    """Only with `write`: a backend may serve it."""
-
-    async def patched(request: Request, ask: Ask) -> Answer:
-        answer = await ask(request)
-        return answer._replace(status=200) if request.method == "PATCH" else answer
-
-    only = ("getApiInfo",)
-    found = of_run(watched(patched, write=True, only=only).run, (), 0).divergences
-    assert ["undocumented-operation"] == [each.kind for each in found]
-    assert [] == of_run(watched(patched, only=only).run, (), 0).divergences
 
 
 def test_a_filter_that_tells_case_apart_is_no_departure() -> None:

@@ -38,7 +38,6 @@ _TOLERANCE = 1.0  # seconds; against the target's, in addition to the time that 
 _MISSING = object()
 """In place of a member that the target does not have."""
 _MATCHING = Words("the records that match")
-_LISTS = ("list", "more", "filter")
 
 
 class Difference(NamedTuple):
@@ -77,9 +76,7 @@ class Judge:
         self._kinds = dict.fromkeys(codes, "uniqueness") | known
         """Classes of what is accepted or refused by one side alone, by the code of the refusal."""
         self.has_strange = False
-        """Whether only one side has a record of this journey, or a change of one: figures and
-        searches show it.
-        """
+        """Whether only one side has a record of this journey, or a change of one."""
         # by the places of values that are not as expected, what was found to be their cause
         self._departed: dict[Steps, Operation] = {}
         # from what values may follow: defaults, states, and what is sent
@@ -193,13 +190,10 @@ class Judge:
         if probe.expects or body is None or not is_own:
             return
         like = twin.json()
-        found = [it for it in self._walk((), aligned(body, like), like) if it.kind != "missing"]
-        has_others = self.has_strange or any(each.kind in _LISTS for each in found)
-        for each in found:
-            is_figure = is_number(each.expected) and not each.writer
+        for each in [*self._walk((), aligned(body, like), like)]:
             # what is there beside has been found as it was made, or not deleted
             is_known = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
-            if not is_known and not (is_figure and has_others):
+            if each.kind != "missing" and not is_known:
                 yield self._differs(probe, twin.status, each)
 
     def _differs(self, probe: Probe, status: int, it: Difference) -> Finding:
@@ -226,8 +220,8 @@ class Judge:
             kind = "figures" if is_number(it.expected) else kind
             probe = replace(probe, about=operation, pointer=within(document, shown, it.at)[0])
         self._departed.setdefault(it.at, probe.about)
-        got = self._run.showing.value(member, it.got)
-        wanted = self._run.showing.value(member, it.expected)
+        show = self._run.showing.value
+        got, wanted = show(member, it.got), show(member, it.expected)
         title = f"{probe.learns}: {member} has {got}, not {wanted}"
         expected = Said(status, f"{member}: {wanted}")
         found = self._found(kind, probe, expected, title, Got(member, it.got))
@@ -241,8 +235,7 @@ class Judge:
             return difference.kind == "reference"
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
-        kinds = self._run.catalogue.resources.values()
-        states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
+        states = {each.field for each in self._run.document.lifecycles.values()}
         # else the state was written by its name
         return not difference.writer and not states.isdisjoint(difference.at[-1:])
 

@@ -26,10 +26,8 @@ from .merging import Report
 from .proxy import JUDGED
 
 MOST = 5_000  # findings
-KEPT, MOST_BYTES = 1_000, 16 * 1024 * 1024
-"""Exchanges of a proxy that are kept, and their bytes; an overlay may be proved by as many bytes
-more.
-"""
+MOST_BYTES = 16 * 1024 * 1024
+"""Bytes of exchanges that a proxy keeps; an overlay may be proved by as many more."""
 MOST_WAITING = 256 * 1024 * 1024
 """Bytes of exchanges that wait to be judged."""
 _AROUND = 64 * 1024
@@ -124,7 +122,7 @@ class Watching(Observed):
         super().__init__(overlays, target, "proxy")
         self._say = say
         self._waiting: deque[int] = deque()  # bytes of each exchange
-        self._kept: deque[bytes] = deque(maxlen=KEPT)  # entries of an archive
+        self._kept: deque[bytes] = deque()  # entries of an archive
         self._judging = ThreadPoolExecutor(1, "judging")
 
     def passed(self, exchange: Exchange) -> None:
