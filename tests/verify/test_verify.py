@@ -69,10 +69,11 @@ def test_our_own_server_does_not_depart_from_what_is_read_whoever_asks() -> None
 
 
 @pytest.mark.turn
-def test_a_mutant_is_found_and_named() -> None:
-    mutant = every()["drops createCustomer metadata"]
-    with backend(mutants=[mutant.name]) as url:
-        outcome = verify(url, "--only", "createCustomer")
+@pytest.mark.parametrize("name", ["drops createCustomer metadata", "pages-off-by-one"])
+def test_a_mutant_is_found_and_named(name: str) -> None:
+    mutant = every()[name]
+    with backend(mutants=[name]) as url:
+        outcome = verify(url, "--only", *mutant.operations)
     assert [] == missed(outcome, [mutant], beside=1), outcome.output
 
 
