@@ -127,18 +127,6 @@ def test_a_filter_that_tells_case_apart_is_no_departure() -> None:
     assert [] == outcome.divergences, outcome.output
 
 
-@pytest.mark.night
-def test_a_clock_that_stands_still_is_no_departure() -> None:
-    with backend(*LIKE_A_PROXY) as url:
-        frozen = httpx2.patch(
-            f"{url}/_sandbox/clock", json={"frozen": True}, timeout=30, verify=NO_TLS
-        )
-        assert frozen.json()["frozen"] is True
-        outcome = verify(url)
-    assert [] == departed(outcome), outcome.output
-    assert "All records have the same `createdAt`: instants were not compared." in outcome.output
-
-
 def test_the_docs_show_what_is_said_of_a_backend_that_ignores_a_filter() -> None:
     with backend(mutants=["ignores listCustomers type"]) as url:
         command = [sys.executable, "-m", "stub_server", "verify", url, "--only", "listCustomers"]
