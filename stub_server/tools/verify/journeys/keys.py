@@ -7,20 +7,21 @@ from ....core.clock import SECOND, iso
 from ....core.record import Body
 from ..catalogue import Resource, member_of, pointer_of, record_of
 from ..comparing import instant_of
+from ..probes import Seen
 from ..walking import Walk
 
-_TICK, _VALID = 1.1, 3.0  # seconds in which each clock goes on, and for which a key is valid
+_VALID = 3.0  # seconds for which a key is valid
 _ADDRESSES = ["203.0.113.9", "127.0.0.10"]
 """Those of other machines. One begins as this machine's."""
 
 
 async def expires(walk: Walk, keys: Resource) -> None:
     """A key that was valid for some seconds is refused after them, by the clock of the backend."""
-    before = await _made(walk, keys)
-    await sleep(_TICK)
-    now = await _made(walk, keys)
-    if now > before:  # else its clock stands still
-        await _made(walk, keys, expires_at=iso(int((now + _VALID) * SECOND)))
+    seen = await _make(walk, keys)
+    record = record_of(seen.target.json())
+    now = instant_of(record.get("createdAt", record.get("created_at")))
+    if now is not None:
+        await _make(walk, keys, expires_at=iso(int((now + _VALID) * SECOND)))
         await sleep(_VALID + 1)
         at = member_of(keys.create, "expires_at")
         await _use(walk, keys, "a key that has expired", at, about=keys.create, expects=401)
@@ -28,7 +29,7 @@ async def expires(walk: Walk, keys: Resource) -> None:
 
 async def limited(walk: Walk, keys: Resource) -> None:
     """A key for other addresses is refused."""
-    await _made(walk, keys, allowed_ips=_ADDRESSES)
+    await _make(walk, keys, allowed_ips=_ADDRESSES)
     learns = f"a key for {' and '.join(_ADDRESSES)} alone"
     at = member_of(keys.create, "allowed_ips")
     await _use(walk, keys, learns, at, about=keys.create, expects=403)
@@ -43,7 +44,7 @@ async def loses(walk: Walk, keys: Resource) -> None:
         (keys.delete, "a key that was deleted", Body(), 401),
     ):
         if walk.may(changed):
-            await _made(walk, keys)
+            await _make(walk, keys)
             await _use(walk, keys, "a key with every scope", group="accepts")
             at = member_of(changed, *body) if body else pointer_of(changed)
             seen = await walk.write(changed, body or None, "a key that was used", at)
@@ -51,11 +52,9 @@ async def loses(walk: Walk, keys: Resource) -> None:
                 await _use(walk, keys, learns, at, about=changed, expects=status)
 
 
-async def _made(walk: Walk, keys: Resource, **more: Any) -> float:
-    """Make a key with every scope; when it was made, in seconds, or 0 if nothing says so."""
-    seen = await walk.make(keys, scopes=walk.assignable(), **more)
-    record = record_of(seen.target.json())
-    return instant_of(record.get("createdAt", record.get("created_at"))) or 0.0
+async def _make(walk: Walk, keys: Resource, **more: Any) -> Seen:
+    """Make a key with every scope."""
+    return await walk.make(keys, scopes=walk.assignable(), **more)
 
 
 async def _use(walk: Walk, keys: Resource, learns: str, pointer: str = "", **more: Any) -> None:

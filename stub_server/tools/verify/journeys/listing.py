@@ -21,7 +21,7 @@ from ..variants import UNKNOWN_ID, Variant, uneven
 from ..walking import Walk
 
 _PAGES = ("1", "2")
-_TIMES = 4
+_TIMES = 8
 """Others may change a list meanwhile: then it is asked for again."""
 _SHOWN = 50  # entries of a list that are looked at: fewer than the most of a page
 _EACH = 2  # records that are read by their ids
