@@ -127,8 +127,22 @@ def test_an_added_field_may_have_the_name_of_an_internal_one(overlaid: Door) -> 
     assert ("abc", "Mari") == (key["digest"], customer["made_by"])
 
 
-@pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])
+@pytest.mark.parametrize(
+    "overlaid",
+    [
+        [OPERATION],
+        [
+            OPERATION.replace("listCoupons", "getCredentials").replace(
+                "Coupons]", "control.sandbox]"
+            )
+        ],
+        [OPERATION.replace("listCoupons", "list_customers").replace("Coupons]", "Customers]")],
+    ],
+    indirect=True,
+    ids=["own", "of a control", "of another"],
+)
 def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
+    """Whatever its id and tag are, an added operation has no handler."""
     answer = overlaid.ask("GET", "/v2/coupons")
     assert (501, "not_implemented") == (answer.status, answer.json()["code"])
     assert answer.json()["request_id"] == answer.header("x-request-id")
