@@ -241,3 +241,19 @@ def test_a_pattern_of_ids_is_not_tried_again_and_again(overlaid: Door) -> None:
     began = monotonic()
     refused(overlaid.ask("GET", f"/v2/orders/{'a' * 36}!"), 404, "not_found")
     assert monotonic() - began < 1
+
+
+BACK = """\
+overlay: 1.0.0
+info: { title: Values are words, version: "1" }
+actions:
+  - target: $.components.schemas.StringMap.additionalProperties
+    update: { pattern: '^(?:(?!  )[\\w@.+,-]+\\s?)*$' }
+"""
+
+
+@pytest.mark.parametrize("overlaid", [[BACK]], indirect=True, ids=["steps back"])
+def test_a_text_of_which_a_pattern_takes_too_many_steps_does_not_fit(overlaid: Door) -> None:
+    body = customer_body(metadata={"a": "a" * 24 + "!"})
+    sent = refused(overlaid.send("POST", "/v2/customers", body), 422, "validation_error")
+    assert fields(sent) == {"metadata.a": "format"}
