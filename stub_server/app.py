@@ -154,8 +154,13 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     endpoint = partial(
         Endpoint, shipped=shipped, ignore_unknown=settings.unknown_fields == "ignore"
     )
-    handlers = Handlers(loaded.shipped or document, OPERATIONS)
-    _add_operations(app, "", document, handlers, partial(endpoint, schemas=schemas))
+    _add_operations(
+        app,
+        "",
+        document,
+        Handlers(loaded.shipped or document, OPERATIONS),
+        partial(endpoint, schemas=schemas),
+    )
     _add_operations(
         app,
         CONTROL,

@@ -106,31 +106,26 @@ class Endpoint:
         Raises a 413, and Limited.
         """
         with work.server.waiting.take(work.sandbox.name, for_anybody=True):
-            await self._answered(work, session, scope, receive, send)
+            body = [await work.read()]
+            if may_have_more_values(body[0], MOST_VALUES):
+                raise Refusal(
+                    f"The call has more than {MOST_VALUES:,} values, the most that a tool reads.",
+                    status=413,
+                    code="payload_too_large",
+                )
 
-    async def _answered(
-        self, work: Way, session: Session, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        body = [await work.read()]
-        if may_have_more_values(body[0], MOST_VALUES):
-            raise Refusal(
-                f"The call has more than {MOST_VALUES:,} values, the most that a tool reads.",
-                status=413,
-                code="payload_too_large",
-            )
+            async def received() -> Message:
+                if body:
+                    return {"type": "http.request", "body": body.pop()}
+                return await receive()
 
-        async def received() -> Message:
-            if body:
-                return {"type": "http.request", "body": body.pop()}
-            return await receive()
+            async def sent(message: Message) -> None:
+                if message["type"] == "http.response.start" and message["status"] < 400:
+                    self._keep(session)
+                    message["headers"].append((_IDENT, session.ident.encode()))
+                await send(message)
 
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                self._keep(session)
-                message["headers"].append((_IDENT, session.ident.encode()))
-            await send(message)
-
-        await self._manager.handle_request({**scope, _SESSION: session}, received, sent)
+            await self._manager.handle_request({**scope, _SESSION: session}, received, sent)
 
     def _keep(self, session: Session) -> None:
         """Note that a session is used. Those that were not used for longest end, to make room."""
