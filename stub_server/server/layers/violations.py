@@ -180,7 +180,7 @@ def _form(error: Any, schema: Body) -> str:
     contract has for it.
     """
     # the error of one that takes too many steps does not have it
-    pattern = getattr(error.kind, "pattern", schema.get("pattern", ""))
+    pattern = str(getattr(error.kind, "pattern", schema.get("pattern")))
     if schema.get("format") == "uri" and not _BEGINS_WELL(str(error.instance)):
         return str(_words("formats")["uri"])
     if pattern in _words("patterns"):
