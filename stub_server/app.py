@@ -154,25 +154,35 @@ def _served(settings: Settings, loaded: Contracts, store: "Database | None") -> 
     endpoint = partial(
         Endpoint, shipped=shipped, ignore_unknown=settings.unknown_fields == "ignore"
     )
-    _add_operations(app, "", document, OPERATIONS, partial(endpoint, schemas=schemas))
+    _add_operations(
+        app,
+        "",
+        document,
+        Handlers(loaded.shipped or document, OPERATIONS),
+        partial(endpoint, schemas=schemas),
+    )
     _add_operations(
         app,
         CONTROL,
         control,
-        f"{OPERATIONS}.control",
+        Handlers(control, f"{OPERATIONS}.control"),
         partial(endpoint, schemas=Schemas(control.raw, known)),
     )
     return app
 
 
 def _add_operations(
-    app: Application, base: str, document: Document, package: str, endpoint: Callable[..., Endpoint]
+    app: Application,
+    base: str,
+    document: Document,
+    handlers: Handlers,
+    endpoint: Callable[..., Endpoint],
 ) -> None:
-    """Serve the operations of a contract below a path, by the functions of a package."""
+    """Serve the operations of a contract below a path."""
     app.add_api(
         thin(document),
         base_path=base,
-        resolver=Handlers(document, package),
+        resolver=handlers,
         endpoint=partial(endpoint, document=document),
     )
 

@@ -13,6 +13,7 @@ from .source import Json, JsonObject, nodes, unescaped
 LONGEST_KEY = 64  # characters
 # values of what an error is explained of: that copies them all, and blocks every request
 MOST_EXPLAINED = 20_000
+MOST_STEPS_BACK = 10_000  # of a pattern in a text
 _NOT_IN_DRAFT4 = ("example", "examples", "default", "description", "nullable")
 _DRAFT4 = "http://json-schema.org/draft-04/schema#"
 
@@ -109,7 +110,11 @@ class Validator:
 
     def __init__(self, schema: Json, formats: Mapping[str, Format]) -> None:
         self._compiled = jsonschema_rs.Draft4Validator(
-            schema, validate_formats=True, formats=dict(formats)
+            schema,
+            validate_formats=True,
+            formats=dict(formats),
+            # a pattern of an overlay may be one that takes hours: such a text does not fit
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MOST_STEPS_BACK),
         )
         self.is_valid: Callable[[Any], bool] = self._compiled.is_valid
 

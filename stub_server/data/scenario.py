@@ -112,15 +112,14 @@ def is_file(name: str) -> bool:
 
 def _personas(root: Node) -> dict[str, Node]:
     """The personas by name, from files of their own or from the scenario. Raises ScenarioError."""
-    folder = FIXTURES / "personas"
+    files = {file.stem: file for file in sorted((FIXTURES / "personas").glob("*.yaml"))}
     found: dict[str, Node] = {}
     for node in root.each("personas"):
         if isinstance(node.value, str):
-            name, path = node.value, folder / f"{node.value}.yaml"
-            if not path.is_file():
-                known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-                raise node.fail(f"there is no persona {name!r}; known ones are {known}")
-            node = read_node(path, "Persona")
+            name = node.value
+            if name not in files:
+                raise node.fail(f"there is no persona {name!r}; known ones are {', '.join(files)}")
+            node = read_node(files[name], "Persona")
         else:
             name = node.value["name"]
         if name in found:

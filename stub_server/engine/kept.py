@@ -53,10 +53,9 @@ class Budget:
         A little more than is needed, because finding the largest looks at all members.
         """
         goal = self.most - self.most // 64
-        self.used = sum([member.size for member in self._members])
-        while self.used > goal:
-            largest = max(self._members, key=attrgetter("size"))
-            self.used -= largest.forget(self.used - goal)
+        while (used := sum([member.size for member in self._members])) > goal:
+            max(self._members, key=attrgetter("size")).forget(used - goal)
+        self.used = used
 
 
 class Bounded(Queue[T]):
@@ -66,14 +65,13 @@ class Bounded(Queue[T]):
         """`budget` is shared with other sandboxes."""
         super().__init__()
         self.budget = budget
+        budget.join(self)
 
     def _add(self, item: T, number: int, most: int) -> None:
         """Add an item.
 
         The oldest make room beyond so many and so many bytes, and if the server has no room.
         """
-        if not self._items:
-            self.budget.join(self)
         self._items.append(item)
         self.size += item.size
         self.budget.used += item.size
@@ -81,13 +79,11 @@ class Bounded(Queue[T]):
         if self.budget.used > self.budget.most:
             self.budget.make_room()
 
-    def forget(self, size: int) -> int:
+    def forget(self, size: int) -> None:
         """Drop the oldest items of about so many bytes: at most half of all bytes, and at
-        least one item. Returns how many bytes that were.
+        least one item.
         """
-        before = self.size
-        self._keep(len(self._items) - 1, max(before // 2, before - size))
-        return before - self.size
+        self._keep(len(self._items) - 1, max(self.size // 2, self.size - size))
 
 
 class Log(Bounded[Step]):

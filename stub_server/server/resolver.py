@@ -31,17 +31,20 @@ def not_built(work: Work, *ids: str) -> Any:
 class Handlers(Resolver):
     """Connexion's resolver for one contract, whose handlers are in one package."""
 
-    def __init__(self, document: Document, package: str) -> None:
+    def __init__(self, shipped: Document, package: str) -> None:
+        """`shipped` is what the handlers are written for: the contract without overlays."""
         super().__init__()
-        self._document, self._package = document, package
+        self._shipped, self._package = shipped, package
 
     def resolve(self, operation: AbstractOperation) -> Resolution:
         """What finds the function of an operation: its module is imported at the first request."""
-        view = self._document.operations[operation.operation_id]
-        return Resolution(partial(self.function, view), view.id)
+        ident = operation.operation_id
+        return Resolution(partial(self.function, self._shipped.operations.get(ident)), ident)
 
-    def function(self, operation: Operation) -> Callable[..., Any] | None:
-        """The handler of an operation, or None."""
+    def function(self, operation: Operation | None) -> Callable[..., Any] | None:
+        """The handler of a shipped operation, or None. An overlay names no handler."""
+        if operation is None:
+            return None
         # `API keys` -> `stub_server.operations.api_keys`
         name = f"{self._package}.{operation.tag.lower().replace(' ', '_')}"
         try:

@@ -127,8 +127,22 @@ def test_an_added_field_may_have_the_name_of_an_internal_one(overlaid: Door) -> 
     assert ("abc", "Mari") == (key["digest"], customer["made_by"])
 
 
-@pytest.mark.parametrize("overlaid", [[OPERATION]], indirect=True, ids=["operation"])
+@pytest.mark.parametrize(
+    "overlaid",
+    [
+        [OPERATION],
+        [
+            OPERATION.replace("listCoupons", "getCredentials").replace(
+                "Coupons]", "control.sandbox]"
+            )
+        ],
+        [OPERATION.replace("listCoupons", "list_customers").replace("Coupons]", "Customers]")],
+    ],
+    indirect=True,
+    ids=["own", "of a control", "of another"],
+)
 def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
+    """Whatever its id and tag are, an added operation has no handler."""
     answer = overlaid.ask("GET", "/v2/coupons")
     assert (501, "not_implemented") == (answer.status, answer.json()["code"])
     assert answer.json()["request_id"] == answer.header("x-request-id")
@@ -227,3 +241,19 @@ def test_a_pattern_of_ids_is_not_tried_again_and_again(overlaid: Door) -> None:
     began = monotonic()
     refused(overlaid.ask("GET", f"/v2/orders/{'a' * 36}!"), 404, "not_found")
     assert monotonic() - began < 1
+
+
+BACK = """\
+overlay: 1.0.0
+info: { title: Values are words, version: "1" }
+actions:
+  - target: $.components.schemas.StringMap.additionalProperties
+    update: { pattern: '^(?:(?!  )[\\w@.+,-]+\\s?)*$' }
+"""
+
+
+@pytest.mark.parametrize("overlaid", [[BACK]], indirect=True, ids=["steps back"])
+def test_a_text_of_which_a_pattern_takes_too_many_steps_does_not_fit(overlaid: Door) -> None:
+    body = customer_body(metadata={"a": "a" * 24 + "!"})
+    sent = refused(overlaid.send("POST", "/v2/customers", body), 422, "validation_error")
+    assert fields(sent) == {"metadata.a": "format"}

@@ -179,7 +179,8 @@ def _form(error: Any, schema: Body) -> str:
     """What is wanted of a text in place of one that another pattern has, in the words that the
     contract has for it.
     """
-    pattern = error.kind.pattern
+    # the error of one that takes too many steps does not have it
+    pattern = str(getattr(error.kind, "pattern", schema.get("pattern")))
     if schema.get("format") == "uri" and not _BEGINS_WELL(str(error.instance)):
         return str(_words("formats")["uri"])
     if pattern in _words("patterns"):

@@ -18,7 +18,6 @@ from ...core.record import may_have_more_values
 from ...server.layers import inside
 from ...server.layers.access import with_bearer_key
 from ...server.layers.inside import Question, Reply
-from ...server.layers.validation import MOST_VALUES
 from ...server.layers.way import Way
 from ...server.reply import Answer, Forwarded, not_allowed
 from ...server.request import CONTROL_KEY, LARGEST_BODY
@@ -26,6 +25,7 @@ from .session import Session
 from .tools import Context, server_of
 
 MOST_SESSIONS, MOST_OF_A_SANDBOX = 64, 8
+MOST_VALUES = 5_000  # of a call: the package, and tools, take each in hand several times
 IDLE = 30 * 60.0  # seconds after which a session ends that nobody uses
 _VERSION, _IDENT = b"mcp-protocol-version", b"mcp-session-id"
 _SESSION = "stub_server.session"  # where a request has it for the tools
@@ -101,31 +101,31 @@ class Endpoint:
         self, work: Way, session: Session, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Have the package answer a request, whose body is read before it has to do with a client
-        that leaves.
+        that leaves. It takes several turns of the loop, so few calls are under way at once.
 
-        Raises a 413.
+        Raises a 413, and Limited.
         """
-        body = [await work.read()]
-        # the package, and tools, take each value in hand several times, and others wait
-        if may_have_more_values(body[0], MOST_VALUES):
-            raise Refusal(
-                f"The call has more than {MOST_VALUES:,} values, the most that a tool reads.",
-                status=413,
-                code="payload_too_large",
-            )
+        with work.server.waiting.take(work.sandbox.name, for_anybody=True):
+            body = [await work.read()]
+            if may_have_more_values(body[0], MOST_VALUES):
+                raise Refusal(
+                    f"The call has more than {MOST_VALUES:,} values, the most that a tool reads.",
+                    status=413,
+                    code="payload_too_large",
+                )
 
-        async def received() -> Message:
-            if body:
-                return {"type": "http.request", "body": body.pop()}
-            return await receive()
+            async def received() -> Message:
+                if body:
+                    return {"type": "http.request", "body": body.pop()}
+                return await receive()
 
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                self._keep(session)
-                message["headers"].append((_IDENT, session.ident.encode()))
-            await send(message)
+            async def sent(message: Message) -> None:
+                if message["type"] == "http.response.start" and message["status"] < 400:
+                    self._keep(session)
+                    message["headers"].append((_IDENT, session.ident.encode()))
+                await send(message)
 
-        await self._manager.handle_request({**scope, _SESSION: session}, received, sent)
+            await self._manager.handle_request({**scope, _SESSION: session}, received, sent)
 
     def _keep(self, session: Session) -> None:
         """Note that a session is used. Those that were not used for longest end, to make room."""
