@@ -76,9 +76,9 @@ class Observed(Report):
         """Keep an example of findings, as long as there is room."""
         places = [(each.kind, each.pointer) for each in findings]
         key = (operation and operation.id, exchange.answer.status, *places)
-        size = len(repr(exchange))
         if key in self._examples:
             return
+        size = len(repr(exchange))
         if size > self._free:
             self._unproved += findings
             return
