@@ -20,7 +20,6 @@ from .backend import (
     as_owner,
     is_for,
     json_of,
-    own,
     rewritten,
     with_header,
     with_json,
@@ -104,16 +103,6 @@ async def auth_ignored(request: Request, ask: Ask) -> Answer:
     """Whoever has no valid credential is the merchant."""
     answer = await ask(request)
     return await ask(await as_owner(request, ask)) if answer.status == 401 else answer
-
-
-@mutant("not-persisted", "createProduct")
-async def create_not_kept(request: Request, ask: Ask) -> Answer:
-    """A new product is gone at once."""
-    answer = await ask(request)
-    if is_for(request, "createProduct") and answer.status == 201:
-        path = f"/v2/products/{json_of(answer)['product']['id']}"
-        await ask(await as_owner(own("DELETE", path), ask))
-    return answer
 
 
 @mutant("reference", "createProduct")

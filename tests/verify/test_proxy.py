@@ -160,19 +160,6 @@ def test_a_small_answer_that_unpacks_to_gigabytes_is_not_unpacked() -> None:
         tracemalloc.stop()
 
 
-def test_nobody_needs_to_read_the_lines() -> None:
-    """A closed pipe ends neither the judging nor the way to the report."""
-
-    def say(line: str) -> None:
-        raise BrokenPipeError
-
-    watching = Watching("http://127.0.0.1", say)
-    exchange = Exchange(Request("GET", "/v2/customers"), ExchangeAnswer(500))
-    for _ in range(3):
-        watching.passed(exchange)
-    assert 3 == watching.finish().requests
-
-
 def test_what_waits_to_be_judged_is_bounded_in_bytes() -> None:
     goes_on = threading.Event()
 

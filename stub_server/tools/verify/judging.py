@@ -235,7 +235,8 @@ class Judge:
             return difference.kind == "reference"
         if probe.suspect != "lifecycle":
             return bool(probe.suspect) and difference.kind in ("list", "more")
-        states = {each.field for each in self._run.document.lifecycles.values()}
+        kinds = self._run.catalogue.resources.values()
+        states = {kind.field for kind in kinds if kind.moves_by(probe.about)}
         # else the state was written by its name
         return not difference.writer and not states.isdisjoint(difference.at[-1:])
 

@@ -218,8 +218,7 @@ class Report:
         causes = listed([*dict.fromkeys(map(self._cause, findings))], "; ")
         phrase = CLASSES[shown.kind].get("phrase", "").format(cause=causes)
         if phrase and (len(parts) > 1 or "," in parts[0]):
-            named = parts if "costs" in CLASSES[shown.kind] else [listed(parts, "; ")]
-            title = f"{phrase}: {'; '.join(named)}"
+            title = f"{phrase}: {'; '.join(parts)}"
         return Divergence(
             # a baseline hides no member that is new
             fingerprint=blake2b(

@@ -8,7 +8,6 @@ newest ones are kept.
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -77,9 +76,9 @@ class Observed(Report):
         """Keep an example of findings, as long as there is room."""
         places = [(each.kind, each.pointer) for each in findings]
         key = (operation and operation.id, exchange.answer.status, *places)
-        size = len(repr(exchange))
         if key in self._examples:
             return
+        size = len(repr(exchange))
         if size > self._free:
             self._unproved += findings
             return
@@ -116,7 +115,9 @@ class Observed(Report):
 
 
 class Watching(Observed):
-    """One per proxy. `say` is called with the line of each exchange."""
+    """One per proxy. `say` is called with the line of each exchange, after all else: that nobody
+    reads the lines any more ends nothing.
+    """
 
     def __init__(self, target: str, say: Callable[[str], None], overlays: Overlays = ()) -> None:
         super().__init__(overlays, target, "proxy")
@@ -159,8 +160,7 @@ class Watching(Observed):
             self._kept.popleft()
         method, path, query, *_ = shown.request
         line = cut(f"{path}?{query}".removesuffix("?"))
-        with suppress(OSError):  # nobody reads the lines any more
-            self._say(f"{method:<6} {line}  {shown.answer.status or '---'}  {word}")
+        self._say(f"{method:<6} {line}  {shown.answer.status or '---'}  {word}")
 
 
 def readable(exchange: Exchange) -> Exchange | str:
