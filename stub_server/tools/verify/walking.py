@@ -288,7 +288,7 @@ class Walk(Builder):
 
     async def _mended(self, probe: Probe, answer: Answer) -> tuple[Probe, Answer]:
         """A probe with its answer. A creation that is in order, and was refused over members, is
-        sent again with other values of them; if that helps, they are sent from then on.
+        sent again with other values of them; those that are refused no more are sent from then on.
         """
         operation = probe.operation
         made = self.catalogue.made_by(operation)
@@ -302,14 +302,12 @@ class Walk(Builder):
         own = next(iter(entries_of(listed.json())), Body())
         if probe.body.keys() <= self.plain(operation).keys():
             own |= self.body(operation)  # else what is demanded may be so beside a member alone
-        new = Body()
-        while answer.status in INVALID:
-            named = self._named(operation, answer, learned | probe.body | new, own)
-            if not named:
-                break
-            new |= named
-            answer = await self._ask(replace(probe, body=probe.body | new))
-        if answer.status in INVALID:
+        tried = Body()
+        while named := self._named(operation, answer, learned | probe.body | tried, own):
+            tried |= named
+            answer = await self._ask(replace(probe, body=probe.body | tried))
+        new = {name: tried[name] for name in tried if name not in _words_of(answer)}
+        if not new:
             self._last = refused
             return probe, refused[1].answer
         learned |= new
@@ -325,10 +323,9 @@ class Walk(Builder):
         """The backend's own values of members that a refusal names: of those that were not sent,
         and of required ones in place of others that the contract lists too.
         """
-        words = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
         required = self.smallest(operation)
         found = Body()
-        for name in sorted({*words} & own.keys() - {"id"}):
+        for name in sorted(_words_of(answer) & own.keys() - {"id"}):
             if name not in sent:
                 found[name] = own[name]
                 continue
@@ -411,3 +408,10 @@ class Walk(Builder):
                 names = Names(record.get(member, ""), twin.get(member, ""))
                 if all(names):
                     self._roles.play(probe.makes + suffix, names)
+
+
+def _words_of(answer: Answer) -> set[str]:
+    """The words of a refusal of what was sent, among them names of members."""
+    if answer.status not in INVALID:
+        return set()
+    return {*_WORD.findall(" ".join(map(str, leaves(answer.json()))))}
