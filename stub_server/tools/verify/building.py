@@ -112,11 +112,10 @@ class Builder:
 
     def smallest(self, operation: Operation) -> Body:
         """The members of a new body that the contract requires, or the backend demands."""
+        body = self.body(operation) or {}
         schema = self.document.resolve(operation.body or {})
         names = {*schema.get("required", ()), *self.run.learned[operation.id]}
-        return {
-            name: value for name, value in (self.body(operation) or {}).items() if name in names
-        }
+        return {name: body[name] for name in body if name in names}
 
     def plain(self, operation: Operation) -> Any:
         """A small body whose record others can refer to: it is active, but for what is sent."""

@@ -81,7 +81,7 @@ class Target:
         """
         for number in range(tries):
             answer = await self._patiently(request)
-            self.repeated += number > 0 < answer.status
+            self.repeated += number > 0 and answer.status > 0
             if answer.status or answer.seconds > _TIMEOUT:
                 break
             await asyncio.sleep(_PAUSE)

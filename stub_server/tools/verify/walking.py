@@ -287,8 +287,8 @@ class Walk(Builder):
         return first not in [(each.kind, each.pointer) for each in self.run.findings]
 
     async def _mended(self, probe: Probe, answer: Answer) -> tuple[Probe, Answer]:
-        """A probe with its answer: a creation that is in order, and was refused over members, once
-        more with other values of them, if that helps. They are sent from then on.
+        """A probe with its answer. A creation that is in order, and was refused over members, is
+        sent again with other values of them; those that are refused no more are sent from then on.
         """
         operation = probe.operation
         made = self.catalogue.made_by(operation)
@@ -300,17 +300,18 @@ class Walk(Builder):
         learned = self.run.learned[operation.id]
         listed = await self.run.target.ask("GET", made.list.path)
         own = next(iter(entries_of(listed.json())), Body())
-        if probe.body.keys() <= self.smallest(operation).keys():
-            own |= self.body(operation)  # beside others an optional member may be demanded
-        new = Body()
-        while named := self._named(operation, answer, learned | probe.body | new, own):
-            new |= named
-            answer = await self._ask(replace(probe, body=probe.body | new))
-        if answer.status in INVALID:
+        if probe.body.keys() <= self.plain(operation).keys():
+            own |= self.body(operation)  # else what is demanded may be so beside a member alone
+        tried = Body()
+        while named := self._named(operation, answer, learned | probe.body | tried, own):
+            tried |= named
+            answer = await self._ask(replace(probe, body=probe.body | tried))
+        new = {name: tried[name] for name in tried if name not in _words_of(answer)}
+        if not new:
             self._last = refused
             return probe, refused[1].answer
         learned |= new
-        if lacking := new.keys() - probe.body.keys():
+        if lacking := [name for name in new if name not in probe.body]:
             values = [self.run.showing.value(name, new[name]) for name in lacking]
             title = f"demands {', '.join(lacking)}, which the contract does not: verify sent"
             title = f"{title} {cut(', '.join(values), 80)} from then on"
@@ -319,22 +320,22 @@ class Walk(Builder):
         return replace(probe, body=self.known(operation, probe.body | new)), answer
 
     def _named(self, operation: Operation, answer: Answer, sent: Body, own: Body) -> Body:
-        """The values of a record of members that a refusal names: of those that were not sent, and
-        of required ones in place of others that the contract lists too.
+        """The backend's own values of members that a refusal names: of those that were not sent,
+        and of required ones in place of others that the contract lists too.
         """
-        if answer.status not in INVALID:
-            return {}
-        words = _WORD.findall(" ".join(map(str, leaves(answer.json()))))
         required = self.smallest(operation)
         found = Body()
-        for name in sorted({*words} & own.keys() - {"id"}):
-            options = self.options(operation, name)
-            several = own[name] if isinstance(own[name], list) else [own[name]]
-            listed = [each for each in several if each in options]
+        for name in sorted(_words_of(answer) & own.keys() - {"id"}):
             if name not in sent:
                 found[name] = own[name]
-            elif listed and sent[name] == required.get(name) not in (listed, *listed):
-                found[name] = listed if isinstance(own[name], list) else own[name]
+                continue
+            options = self.options(operation, name)
+            is_list = isinstance(own[name], list)
+            listed = [each for each in (own[name] if is_list else [own[name]]) if each in options]
+            value = listed if is_list else own[name]
+            is_usual = sent[name] == required.get(name)
+            if is_usual and listed and value != sent[name]:
+                found[name] = value
         return found
 
     async def _ask(self, probe: Probe) -> Answer:
@@ -407,3 +408,10 @@ class Walk(Builder):
                 names = Names(record.get(member, ""), twin.get(member, ""))
                 if all(names):
                     self._roles.play(probe.makes + suffix, names)
+
+
+def _words_of(answer: Answer) -> set[str]:
+    """The words of a refusal of what was sent, among them names of members."""
+    if answer.status not in INVALID:
+        return set()
+    return {*_WORD.findall(" ".join(map(str, leaves(answer.json()))))}

@@ -198,7 +198,7 @@ def _matches(entry: Any, name: str, value: str) -> bool | None:
         return None
     if _text(own).casefold() != value.casefold():
         return False
-    return _text(own) == value or None
+    return True if _text(own) == value else None
 
 
 def _ids(entries: list[Any]) -> list[str]:

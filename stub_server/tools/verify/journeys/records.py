@@ -43,8 +43,8 @@ async def unique(walk: Walk, resource: Resource) -> None:
 
 
 async def remembers(walk: Walk, resource: Resource) -> None:
-    """What the parents of a record count, what the list has of it, what is left of it when another
-    one has other texts in the same part, and what when it was deleted.
+    """What the parents of a record count, what the list has of it, and what is left of it: when
+    another one is made with other texts in the same part, and when it was deleted.
     """
     if walk.is_lasting and resource.update is None:  # the list was compared when they were made
         return
