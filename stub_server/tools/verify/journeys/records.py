@@ -4,7 +4,7 @@ from typing import Any
 
 from ....contract.document import Operation
 from ..catalogue import Resource, body_of, member_of, pointer_of
-from ..probes import FOREIGN, Seen
+from ..probes import FOREIGN, Seen, placeholder
 from ..walking import Walk
 from .listing import narrowing
 
@@ -93,17 +93,21 @@ async def remembers(walk: Walk, resource: Resource) -> None:
         return
     await shown(delete, "deleted", "not-deleted")
     await sent(delete, "delete again", "not-deleted")
+    for each in walk.document.operations.values():
+        if walk.may(each) and placeholder(f"{resource.role} public") in walk.path(each):
+            await sent(each, "the deleted record", "not-deleted")
     if walk.may(update):
         await sent(update, "the deleted record", "not-deleted", body=walk.body(update))
     walk.present.pop(resource.role)
 
 
 async def isolated(walk: Walk, resource: Resource) -> None:
-    """Another merchant neither reads a record nor changes it."""
+    """Another merchant neither reads a record nor changes it, also where it is refused."""
     other = walk.run.options.other
+    is_refused = bool(other)
     for operation in walk.about(resource) if other else ():
         await walk.ready(resource)
-        await walk.ask(
+        seen = await walk.ask(
             operation,
             "rejects",
             FOREIGN,
@@ -112,3 +116,7 @@ async def isolated(walk: Walk, resource: Resource) -> None:
             suspect="auth",
             expects=404,
         )
+        is_refused = is_refused and not seen.target.is_success
+    if is_refused and resource.read is not None:
+        learns = "a read after what another merchant was refused"
+        await walk.ask(resource.read, "rejects", learns, suspect="auth")
