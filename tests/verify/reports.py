@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from stub_server.core.record import Body
 from stub_server.tools.verify.findings import (
     CLASSES,
     GROUPS,
@@ -11,7 +12,7 @@ from stub_server.tools.verify.findings import (
     Said,
     Shown,
 )
-from stub_server.tools.verify.merging import Report
+from stub_server.tools.verify.merging import Coverage, Report
 from stub_server.tools.verify.where import Where
 
 from ..support.contract import OPENAPI
@@ -75,13 +76,13 @@ def report(*findings: Finding, overlay: dict[str, Any] | None = None) -> Report:
     made.divergences = made.merge()
     for divergence in made.divergences:
         divergence.overlay = overlay
-    made.seed, made.seconds, made.requests, made.exit, made.coverage = 7, 12.25, 321, 1, 96.5
-    made.rows, made.begins = rows, "verify-0a1b2c"
-    made.left_behind = ["/v2/projects/7d2f0c1e"]
-    made.unreached = [
+    made.seed, made.seconds, made.requests, made.exit = 7, 12.25, 321, 1
+    made.begins, made.left_behind = "verify-0a1b2c", ("/v2/projects/7d2f0c1e",)
+    unreached: list[Body] = [
         {"operationId": "createOrder", "status": status, "reason": "needs --charges"}
         for status in (201, 409)
     ]
+    made.coverage = Coverage(rows, unreached, 96.5)
     return made
 
 

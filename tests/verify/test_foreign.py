@@ -470,7 +470,7 @@ def test_what_there_is_is_listed_if_nothing_can_be_made() -> None:
     kinds = kinds_of(report.divergences)
     assert "filter" in kinds
     assert "refused-creation" in kinds
-    reasons = {(it["operationId"], it["status"]): it["reason"] for it in report.unreached}
+    reasons = {(it["operationId"], it["status"]): it["reason"] for it in report.coverage.unreached}
     said = "needs createPlan, which refuses the record: see refused-creation"
     assert said == reasons["updatePlan", 200]
 

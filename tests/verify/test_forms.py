@@ -86,7 +86,7 @@ def test_json_has_its_shape() -> None:
     found = as_json(finding(), overlay=OVERLAY)
     [divergence], rows = found.pop("divergences"), found.pop("operations")
     ends = {"seconds": 12.25, "requests": 321, "exit": 1, "tag": "verify-0a1b2c"}
-    lists = {"unreached": report().unreached, "left_behind": report().left_behind}
+    lists = {"unreached": report().coverage.unreached, "left_behind": [*report().left_behind]}
     assert report().head | ends | lists == found
     assert {"operationId", *GROUPS} == {*rows[0]}
     told = "fingerprint class operationId operations title basis pointer count request target"

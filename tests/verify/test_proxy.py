@@ -266,9 +266,9 @@ def test_the_sandbox_does_not_diverge_and_its_archive_says_the_same(
     report = proxied.watching.finish()
     assert [] == report.divergences
     again = of_recorded(archive, address_of(home), (), ())
-    assert (report.requests, report.rows, report.divergences) == (
+    assert (report.requests, report.coverage.rows, report.divergences) == (
         again.requests,
-        again.rows,
+        again.coverage.rows,
         again.divergences,
     )
 

@@ -42,10 +42,10 @@ async def correct_run(run: Runner, progress: Callable[[int, int], None]) -> None
     async def again(file: Path, names: Collection[str]) -> Collection[Finding] | None:
         options = replace(run.options, overlays=(*run.overlays, file), only=(*names,))
         second = await Runner(options, progress).run()
-        run.left_behind += second.cleanup.left_behind
+        run.left_behind += (*second.cleanup.left_behind,)
         if not (second.away or second.is_late or second.is_interrupted):
             return second.findings
-        run.notes.append("Corrections were not proved: the second run ended early. Raise --budget.")
+        run.notes += ("Corrections were not proved: the second run ended early. Raise --budget.",)
         return None
 
     await correct(run, again)

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 from ...app import data_dir
 from ...contract.document import Operation, Response
@@ -28,6 +29,16 @@ Pairs = set[tuple[str, int]]
 """OperationIds with statuses."""
 
 
+class Coverage(NamedTuple):
+    """What of the contract was answered. `rows` have by operationId `ok`, `diverges`, `unreached`,
+    or `none` for each of `GROUPS`; `percent` is of the documented statuses.
+    """
+
+    rows: dict[str, dict[str, str]]
+    unreached: list[Body]
+    percent: float
+
+
 class Report:
     """What was found and answered, by the contract, and what is told of it.
 
@@ -37,10 +48,10 @@ class Report:
 
     exit, hidden, seed, requests = 0, 0, 0, 0
     """The exit code is 0 to 3. Those hidden are divergences that a baseline has."""
-    coverage, seconds = 0.0, 0.0
-    """Per cent of the documented statuses."""
-    begins = ""
-    """The beginning of the names of the run's records."""
+    seconds, begins = 0.0, ""
+    """The names of the run's records begin so."""
+    left_behind, notes = tuple[str, ...](), tuple[str, ...]()
+    """Paths of records, and sentences for the terminal."""
 
     def __init__(self, overlays: Overlays, address: str, mode: str) -> None:
         """`mode` is `read`, `write`, `har` or `proxy`. Only one that writes shows values of
@@ -55,12 +66,7 @@ class Report:
         self.groups: dict[str, set[str]] = defaultdict(set)
         self.suspected: dict[str, set[str]] = defaultdict(set)
         self.divergences: list[Divergence] = []
-        self.rows: dict[str, dict[str, str]] = {}
-        """By operationId, `ok`, `diverges`, `unreached` or `none` for each of `GROUPS`."""
-        self.unreached: list[Body] = []
-        self.left_behind: list[str] = []
-        self.notes: list[str] = []
-        """Sentences for the terminal."""
+        self.coverage = Coverage({}, [], 0.0)
         self._traits = cache(self._traits_of)
 
     @property
@@ -69,7 +75,7 @@ class Report:
         known = self.document.identity
         contract = f"{known['version']} {known['digest'][:12]}"
         about = {"target": self.address, "contract": contract, "mode": self.mode}
-        return about | {"seed": self.seed, "coverage": self.coverage}
+        return about | {"seed": self.seed, "coverage": self.coverage.percent}
 
     def answered(self, operation: str, status: int, group: str, about: str = "") -> None:
         """Note that an answer was judged, which may be about another operation too."""
@@ -87,23 +93,24 @@ class Report:
         """Count what was reached of the operations `among`, and hide the divergences of `known`
         fingerprints. A documented status that there are `reasons` not to reach counts for nothing.
         """
-        documented = 0
+        rows, unreached, documented = {}, list[Body](), 0
         for name in among:
             operation = self.document.operations[name]
             row = dict.fromkeys(GROUPS, "none") | {"accepts": "unreached", "rejects": "unreached"}
-            self.rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
+            rows[name] = row | dict.fromkeys(self.groups.get(name, ()), "ok")
             documented += len(operation.responses)
             for status, response in operation.responses.items():
                 if (name, status) not in self.pairs:
                     why = next(filter(None, reasons(operation, response)), "")
-                    self.unreached.append({"operationId": name, "status": status, "reason": why})
-        reached = documented - len(self.unreached)
-        beyond = sum(bool(it["reason"]) for it in self.unreached)
-        self.coverage = round(100 * reached / (documented - beyond or 1), 1)
+                    unreached.append({"operationId": name, "status": status, "reason": why})
+        reached = documented - len(unreached)
+        beyond = sum(bool(it["reason"]) for it in unreached)
+        percent = round(100 * reached / (documented - beyond or 1), 1)
+        self.coverage = Coverage(rows, unreached, percent)
         for divergence in [*self.divergences]:
             for name, group in divergence.cases:
-                if name in self.rows:
-                    self.rows[name][group] = "diverges"
+                if name in rows:
+                    rows[name][group] = "diverges"
             if divergence.fingerprint in known:
                 self.divergences.remove(divergence)
                 self.hidden += 1

@@ -89,9 +89,10 @@ class Observed(Report):
         """The report of what was seen until now, without divergences of known fingerprints."""
         self.divergences = self.merge()
         self.end(self.document.operations, known)
-        self.rows = {name: self.rows[name] for name in self.rows if name in self.groups}
+        rows = {name: row for name, row in self.coverage.rows.items() if name in self.groups}
+        self.coverage = self.coverage._replace(rows=rows)
         self.seconds = monotonic() - self._began
-        self.notes = rendered("unjudged.txt", observed=self).splitlines()
+        self.notes = (*rendered("unjudged.txt", observed=self).splitlines(),)
         if self.divergences:
             self.exit = 1
         elif not self.findings and not self.requests:

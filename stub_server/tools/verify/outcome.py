@@ -94,15 +94,15 @@ def of_run(run: Runner, known: Collection[str], least: float) -> Report:
             run.divergences.append(each)
     run.end(run.chosen, known, partial(_reasons, run))
     run.seed, run.requests, run.begins = options.seed, run.target.requests, run.cleanup.tag
-    run.left_behind = run.cleanup.left_behind
-    run.notes = rendered("notes.txt", run=run).splitlines()
+    run.left_behind = (*run.cleanup.left_behind,)
+    run.notes = (*rendered("notes.txt", run=run).splitlines(),)
     if run.divergences and not run.is_interrupted:
         run.exit = _DIVERGES
     elif not run.groups or run.is_interrupted:
         run.exit = _FAILED
         if run.away and not (run.left_behind or run.cleanup.is_cut_short):
             raise UnusableInput(f"{options.url} cannot be compared: it {run.away}.")
-    elif run.coverage < least:
+    elif run.coverage.percent < least:
         run.exit = _TOO_LITTLE
     return run
 
