@@ -193,7 +193,7 @@ class Judge:
         for each in [*self._walk((), aligned(body, like), like)]:
             # what is there beside has been found as it was made, or not deleted
             is_known = each.kind == "more" and probe.suspect not in ("filter", "not-deleted")
-            is_count = is_number(each.expected) and not each.writer
+            is_count = each.kind == "list" or (is_number(each.expected) and not each.writer)
             # strange records are counted too
             if each.kind == "missing" or is_known or (is_count and self.has_strange):
                 continue
