@@ -188,18 +188,16 @@ class Step:
         """Note what its cause changed and which events it raised, neither of which one has that
         restores a state, and about how many bytes it keeps alive.
         """
-        kept: Iterable[Event] = ()
-        if self.restores:
-            kept = chain(*self.event_ends)
-        else:
+        if not self.restores:
             self.changes = self.parts[0].changes
             self.events = self.event_ends.after
         own = len(self.events) + len(self.timers_set) + len(self.timers_fired)
         size = OVERHEAD + OVERHEAD_EACH * own
         for part in self.parts:
             size += part.size
-        for event in kept:
-            size += event.size
+        if not self.changes:  # else the events share the bytes of its records
+            for event in chain(*self.event_ends):
+                size += event.size
         for saved in chain(*self.reply_ends):
             size += len(saved.body)
         self.size = size

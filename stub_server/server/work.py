@@ -2,6 +2,7 @@
 request: what handlers read with and write through.
 """
 
+import asyncio
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
@@ -54,6 +55,7 @@ class Work:
     caller: Caller | None = None
     upload: bytes | bytearray = b""
     drafted: Draft | None = None
+    is_of_stranger = False  # whether it was refused before its sender was known
 
     def begin(self, sandbox: Sandbox) -> Trace:
         """Begin in a sandbox, with the trace that its journal will have."""
@@ -262,6 +264,15 @@ class Work:
         if self.request.is_internal:
             return nullcontext()
         return self.server.waiting.take(self.sandbox.name)
+
+    async def next_turn(self) -> None:
+        """Go on when those of the sandbox have their turn again: many may have waited.
+
+        Refused strangers wait for each other, and nobody in the sandbox does.
+        """
+        of = "" if self.is_of_stranger else self.sandbox.name
+        while not self.server.waiting.turns.admits(of):
+            await asyncio.sleep(0)
 
     def check_there(self) -> None:
         """Raises Unavailable if the sandbox was reset or deleted, or has undone steps, while the

@@ -93,6 +93,9 @@ def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPat
     assert (32, 0, 0) == (world.log.number, len(world.log), world.log.size)
     create(inside, 32)
     assert 33 == len(world.store.projects)
+    triggered = {"type": "project.updated", "overrides": {"description": "x" * 10 * small}}
+    assert 201 == inside.ask("POST", "/_sandbox/events", triggered).status
+    assert world.log.number > 33 and 0 == len(world.log)
 
 
 @pytest.mark.promise("deliveries")

@@ -125,6 +125,7 @@ async def _since(work: Work, query: Body) -> Reply:
             if server.closing.is_set() or has_left(work.scope):  # its place is for another
                 break
             await asyncio.sleep(PAUSE)
+            await work.next_turn()  # many are woken together
             entry = work.entry  # a reset has put another sandbox in its place
             if not entry.sandbox.status.is_broken:
                 await do_due(entry.sandbox, server.sandboxes.worker)

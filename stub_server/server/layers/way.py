@@ -1,6 +1,5 @@
 """What layers hand on: a request, and what each of them has found out about it."""
 
-import asyncio
 from typing import Any, NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
@@ -38,7 +37,6 @@ class Way(Work):
     values: tuple[str, ...]
     faults: Injection | None = None  # what may happen to it, by FaultInjection
     named: Body  # query and body, if the handler takes them, by Validation
-    is_of_stranger = False  # whether it was refused before its sender was known, by RequestContext
 
     def __init__(
         self, server: Server, request: Request, scope: Scope, receive: Receive, send: Send
@@ -65,15 +63,6 @@ class Way(Work):
         body = bytes(await self.request.read(self.receive, most))
         await self.next_turn()
         return body
-
-    async def next_turn(self) -> None:
-        """Go on when those of the sandbox have their turn again: many may have waited.
-
-        Refused strangers wait for each other, and nobody in the sandbox does.
-        """
-        of = "" if self.is_of_stranger else self.sandbox.name
-        while not self.server.waiting.turns.admits(of):
-            await asyncio.sleep(0)
 
 
 class Layer(Protocol):
