@@ -139,7 +139,6 @@ def test_an_added_field_may_have_the_name_of_an_internal_one(overlaid: Door) -> 
         [OPERATION.replace("listCoupons", "list_customers").replace("Coupons]", "Customers]")],
     ],
     indirect=True,
-    ids=["own", "of a control", "of another"],
 )
 def test_an_operation_without_behaviour_is_501(overlaid: Door) -> None:
     """Whatever its id and tag are, an added operation has no handler."""

@@ -209,8 +209,8 @@ def test_many_long_bodies_of_strangers_delay_nobody(apart: Process) -> None:
 @pytest.mark.promise("nothing-request-costs-more-length")
 def test_many_answers_after_a_delay_delay_none_of_another(apart: Process) -> None:
     """Their delays end together."""
-    busy = door_to(apart, "late")
-    assert answered_before_another(apart, busy, "POST", "/v2/orders", {400}, SUSPECT, 900) < 20
+    late = door_to(apart, "late"), "POST", "/v2/orders", {400}, SUSPECT, 900
+    assert answered_before_another(apart, *late) < 20
 
 
 @pytest.mark.promise("others-served-beside-jobs")

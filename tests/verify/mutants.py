@@ -105,15 +105,6 @@ async def auth_ignored(request: Request, ask: Ask) -> Answer:
     return await ask(await as_owner(request, ask)) if answer.status == 401 else answer
 
 
-@mutant("auth", "getProduct")
-async def deleted_before_its_owner_is_known(request: Request, ask: Ask) -> Answer:
-    """Who may not delete a product deletes it all the same."""
-    answer = await ask(request)
-    if is_for(request, "deleteProduct") and answer.status == 404:
-        await ask(await as_owner(request, ask))
-    return answer
-
-
 @mutant("reference", "createProduct")
 async def foreign_key_not_enforced(request: Request, ask: Ask) -> Answer:
     """A new product may be unlocked by plans that do not exist."""
