@@ -93,7 +93,7 @@ def test_a_world_keeps_so_many_bytes(start: Start, monkeypatch: pytest.MonkeyPat
     assert (32, 0, 0) == (world.log.number, len(world.log), world.log.size)
     create(inside, 32)
     assert 33 == len(world.store.projects)
-    triggered = {"type": "project.updated", "overrides": {"description": "x" * 10 * small}}
+    triggered = {"type": "project.updated", "overrides": {"description": "x" * 9_999}}
     assert 201 == inside.ask("POST", "/_sandbox/events", triggered).status
     assert (34, 0) == (world.log.number, len(world.log))
 

@@ -193,8 +193,7 @@ def test_what_a_list_shows_otherwise_than_the_creation_has_answered_is_certain()
 
 
 async def stale(request: Request, ask: Ask) -> Answer:
-    """Lists are answered from a cache that an update does not empty."""
-    if request.method == "POST":
+    if request.method == "POST":  # an update leaves the lists as they were
         KEPT.clear()
     if not is_for(request, "listCustomers"):
         return await ask(request)

@@ -40,7 +40,7 @@ class Coverage(NamedTuple):
 
 
 class Report:
-    """What was found and answered, by the contract, and what is told of it.
+    """The report of a run. It collects findings and statuses, and merges the findings.
 
     `pairs` are those of answers; `groups` are by operationId, `suspected` by class. The rest is
     there once it has ended.

@@ -46,8 +46,6 @@ async def remembers(walk: Walk, resource: Resource) -> None:
     """What the parents of a record count, what the list has of it, and what is left of it: when
     another one is made with other texts in the same part, and when it was deleted.
     """
-    if walk.is_lasting and resource.update is None:  # the list was compared when they were made
-        return
     create = resource.create
     delete = resource.delete
     update = resource.update
